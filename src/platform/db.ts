@@ -126,7 +126,7 @@ export async function transaction<T>(db: Db, work: (tx: Tx) => Promise<T>, frame
   }
 }
 
-/** The code of a statement behind one that failed. */
+/** SQLSTATE of a statement that was sent after one of the same transaction had failed. */
 const failedTransaction = '25P02';
 
 /** The error of a deferred write if `thrown` is a consequence of it: Drizzle wraps errors. Otherwise `thrown`. */

@@ -133,8 +133,8 @@ interface ReconciledRowsOptions {
 
 /**
  * The rows that a reconciler serves. `remove` removes a row if it still has the generation that was read. `findPending`
- * returns rows whose desired state has not been observed on the host; `findExpected`, rows whose presence on the host is
- * known; `findKnown`, those of the ids that have a row, in any region and state.
+ * returns rows whose desired state has not been observed on the host; `findExpected`, the rows that a sweep compares with the
+ * host, and whether the host should have each; `findKnown`, those of the ids that have a row, in any region and state.
  */
 export function reconciledRows<T extends ReconciledTable>(
   table: T,

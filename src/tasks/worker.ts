@@ -33,7 +33,10 @@ const heartbeatSeconds = 2;
 const pendingScanSeconds = 10;
 const rebaseSeconds = 10;
 const distantScanSeconds = 10;
-/** Twice the longest delay of a job of a region (running-jobs.ts). A later one is of a time before the clock was set back. */
+/**
+ * A job that is due later than this was delayed before the clock was set back, and runs now. Twice the longest delay of a job of
+ * a region (running-jobs.ts).
+ */
 const distantSeconds = 300;
 /** The same of a notification: a receiver may ask for an hour, and a message may wait for others as long. */
 const distantNotificationSeconds = 7200;

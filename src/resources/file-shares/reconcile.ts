@@ -54,7 +54,7 @@ export function createUsageRecorder({ db, driver }: { db: Db; driver: FileShareD
   };
 }
 
-/** Shows rules whose change is under way as such. */
+/** Before the driver runs, so that clients see which queued rules are being applied. */
 async function announceRuleChanges(db: Db, rules: ReconciledRule[]): Promise<void> {
   const queued = rules.filter((rule) => rule.state === 'queued_to_apply' || rule.state === 'queued_to_deny');
   await store.changeAccessRuleStates(db, queued, { queued_to_apply: 'applying', queued_to_deny: 'denying' });
