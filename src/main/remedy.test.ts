@@ -11,12 +11,12 @@ describe('a remedy', () => {
     [
       'CLOUDYARD_NFS_PORT=12049 npm start',
       'CLOUDYARD_NFS_PORT=12049 cloudyard start',
-      'systemctl edit cloudyard-worker@1.service    # [Service] Environment=CLOUDYARD_NFS_PORT=12049; then: systemctl restart cloudyard-worker@1.service',
+      'systemctl restart cloudyard-worker@1.service    # after you have set CLOUDYARD_NFS_PORT=12049 in its EnvironmentFile (systemctl cat cloudyard-worker@1.service)',
     ],
     [
       'sudo modprobe loop && sudo npm start',
       'sudo modprobe loop && sudo cloudyard start',
-      'sudo modprobe loop && systemctl edit cloudyard-worker@1.service    # [Service] User=root CapabilityBoundingSet=~; then: systemctl restart cloudyard-worker@1.service',
+      'sudo modprobe loop && systemctl restart cloudyard-worker@1.service    # after you have set User=root CapabilityBoundingSet=~ by systemctl edit cloudyard-worker@1.service',
     ],
     ['apt-get install haproxy', 'apt-get install haproxy', 'apt-get install haproxy'],
     ['npm run cloudyard -- doctor', 'cloudyard doctor', 'cloudyard doctor'],

@@ -45,13 +45,13 @@ export function remedyFor(remedy: string, { start, program, unit }: Origin = ori
   }
   if (!starts) return commands.join(' && ');
   if (unit === null) return [...commands, [...(mustBeRoot ? ['sudo'] : []), ...settings, start].join(' ')].join(' && ');
-  const lines = [
-    ...(mustBeRoot ? ['User=root', 'CapabilityBoundingSet=~'] : []),
-    ...[...settings].map((setting) => `Environment=${setting}`),
+  // Not a command that sets them: the file of an `EnvironmentFile=` takes precedence over `Environment=`.
+  const before = [
+    ...(mustBeRoot ? [`User=root CapabilityBoundingSet=~ by systemctl edit ${unit}`] : []),
+    ...(settings.size > 0 ? [`${[...settings].join(' ')} in its EnvironmentFile (systemctl cat ${unit})`] : []),
   ];
-  const restart = `systemctl restart ${unit}`;
-  if (lines.length === 0) return [...commands, restart].join(' && ');
-  return [...commands, `systemctl edit ${unit}    # [Service] ${lines.join(' ')}; then: ${restart}`].join(' && ');
+  const note = before.length > 0 ? `    # after you have set ${before.join(', ')}` : '';
+  return [...commands, `systemctl restart ${unit}${note}`].join(' && ');
 }
 
 /** A status with its remedy in this form. */
