@@ -25,9 +25,9 @@ export interface Reconciler {
   resource: string;
   /**
    * Applies the desired state of the row and records what was observed. Idempotent; may be killed at any point. Calls
-   * `attempting` with the generation that it read, before it changes anything.
+   * `noteGeneration` with the generation that it read, before it changes anything.
    */
-  reconcile(id: string, signal: AbortSignal, attempting: (generation: number) => void): Promise<Outcome>;
+  reconcile(id: string, signal: AbortSignal, noteGeneration: (generation: number) => void): Promise<Outcome>;
   /**
    * Records in the row that a generation failed permanently. A row with a newer generation keeps its state: that generation
    * has its own job, which alone may record its failure.
@@ -107,11 +107,11 @@ async function attemptOutcome(
   stopping: AbortSignal,
 ): Promise<{ outcome: Outcome; generation: number | null }> {
   let generation: number | null = null;
-  const attempting = (read: number) => {
+  const noteGeneration = (read: number) => {
     generation = read;
   };
   try {
-    const outcome = await withinTimeLimit(stopping, (signal) => reconciler.reconcile(id, signal, attempting));
+    const outcome = await withinTimeLimit(stopping, (signal) => reconciler.reconcile(id, signal, noteGeneration));
     return { outcome, generation };
   } catch (error) {
     // A shutdown is not a failure of the resource, so nothing is recorded.

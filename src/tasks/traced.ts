@@ -15,7 +15,7 @@ export function tracedReconciler(reconciler: Reconciler, tracer: Tracer, db: Db)
   const { resource } = reconciler;
   return {
     ...reconciler,
-    async reconcile(id, signal, attempting) {
+    async reconcile(id, signal, noteGeneration) {
       const [task] = await findTask(db, id);
       const attributes = {
         ...{ 'cloudyard.resource': resource, 'cloudyard.resource_id': id },
@@ -26,7 +26,7 @@ export function tracedReconciler(reconciler: Reconciler, tracer: Tracer, db: Db)
         }),
       };
       return tracer.job(`reconcile ${resource}`, task?.request_id ?? null, attributes, () =>
-        reconciler.reconcile(id, signal, attempting),
+        reconciler.reconcile(id, signal, noteGeneration),
       );
     },
   };

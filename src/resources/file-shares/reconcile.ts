@@ -17,10 +17,10 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
   return {
     resource: 'file_share',
 
-    async reconcile(id, signal, attempting): Promise<Outcome> {
+    async reconcile(id, signal, noteGeneration): Promise<Outcome> {
       const share = await store.load(db, id);
       if (!share) return { kind: 'done' };
-      attempting(share.generation);
+      noteGeneration(share.generation);
       if (share.deletedAt) {
         await driver.remove(id, signal);
         await recordRemoval(deps, share, store.remove, { sfs_count: 1, sfs_size: share.size });

@@ -18,11 +18,11 @@ export function createLoadBalancerReconciler(deps: LoadBalancerReconcilerDeps): 
   return {
     resource: 'load_balancer',
 
-    async reconcile(id, signal, attempting): Promise<Outcome> {
+    async reconcile(id, signal, noteGeneration): Promise<Outcome> {
       const found = await read(deps, id);
       if (!found) return { kind: 'done' };
       const { whole, pems } = found;
-      attempting(whole.loadBalancer.generation);
+      noteGeneration(whole.loadBalancer.generation);
       if (whole.loadBalancer.deletedAt) {
         await driver.remove(id, signal);
         await recordRemoval(deps, whole.loadBalancer, store.remove, { loadbalancer_count: 1 });

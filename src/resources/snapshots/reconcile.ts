@@ -19,10 +19,10 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
   return {
     resource: 'snapshot',
 
-    async reconcile(id, signal, attempting): Promise<Outcome> {
+    async reconcile(id, signal, noteGeneration): Promise<Outcome> {
       const snapshot = await store.load(db, id);
       if (!snapshot) return { kind: 'done' };
-      attempting(snapshot.generation);
+      noteGeneration(snapshot.generation);
       if (snapshot.deletedAt) {
         await driver.remove(id, signal);
         await recordRemoval(deps, snapshot, store.remove, {

@@ -20,10 +20,10 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
   return {
     resource: 'volume',
 
-    async reconcile(id, signal, attempting): Promise<Outcome> {
+    async reconcile(id, signal, noteGeneration): Promise<Outcome> {
       const volume = await store.load(db, id);
       if (!volume) return { kind: 'done' };
-      attempting(volume.generation);
+      noteGeneration(volume.generation);
       if (volume.deletedAt) return remove(deps, volume, signal);
       const observed = await driver.apply(desiredVolume(volume), signal);
       if (observed.copying) {
