@@ -181,10 +181,16 @@ const untrusted = new Set([
 function connectionError(url: URL, error: unknown): ConnectionError {
   // An AggregateError for several addresses has no message of its own.
   const { message, code } = error as NodeJS.ErrnoException;
-  const reason = untrusted.has(code ?? '')
-    ? 'its certificate is not trusted; set NODE_EXTRA_CA_CERTS to the file with the certificate of its CA'
-    : message || code;
-  return new ConnectionError(`cannot reach ${url.origin}: ${reason}`, exitCodes.failed, error);
+  return new ConnectionError(`cannot reach ${url.origin}: ${reasonOf(message, code)}`, exitCodes.failed, error);
+}
+
+function reasonOf(message: string, code: string | undefined): string | undefined {
+  if (untrusted.has(code ?? '')) {
+    return 'its certificate is not trusted; set NODE_EXTRA_CA_CERTS to the file with the certificate of its CA';
+  }
+  // The first bytes of an HTTP response, as a TLS record.
+  if (/wrong version number|packet length too long/.test(message)) return 'it does not use TLS; try http://';
+  return message || code;
 }
 
 export function withQuery(path: string, query: Record<string, unknown>): string {

@@ -313,6 +313,10 @@ describe('exit codes', () => {
       stdout: '',
       stderr: `cloudyard: ${own.CLOUDYARD_URL} redirects to https://other.example/; use that URL in the context\n`,
     });
+    const byTls = { ...own, CLOUDYARD_URL: own.CLOUDYARD_URL.replace('http:', 'https:') };
+    expect((await run(['region', 'list'], '', byTls)).stderr).toBe(
+      `cloudyard: cannot reach ${byTls.CLOUDYARD_URL}: it does not use TLS; try http://\n`,
+    );
     expect(await run(['event', 'stream'], '', own)).toMatchObject({
       code: 1,
       stdout: 'retry: 1000\n\n',
