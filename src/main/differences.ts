@@ -65,6 +65,18 @@ export const differences: Difference[] = [
     test: [`${resources}/load-balancers/load-balancers.test.ts`, 'an existing floating IP'],
   },
   {
+    here: 'A load balancer or file share needs a network with a subnet in its project and region, also if the request names none; only the first project of a client gets one',
+    official: 'uses the public network if a load balancer names none, and vast shares name none',
+    reason: 'the region assigns the addresses, and responses show the network and subnet of a project',
+    test: [`${resources}/load-balancers/load-balancers.test.ts`, 'a project without a network'],
+  },
+  {
+    here: 'A pool is the default pool of one listener at most; L7 policies of several listeners may use it',
+    official: 'documents no such limit',
+    reason: 'a listener that is deleted with its default pool takes nothing from another one',
+    test: [`${resources}/load-balancers/listeners/listeners.test.ts`, 'accepts a pool that no other listener uses'],
+  },
+  {
     here: 'Members of pools may be in the `member_networks` of the region only',
     official: 'documents no such limit',
     reason: 'the proxies run on the host of the operator, and could reach its own services',

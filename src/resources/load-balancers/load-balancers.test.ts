@@ -284,6 +284,13 @@ describe('invalid requests name the field and change nothing', () => {
     expect(answer.body.message).toContain('region without has no load balancers');
   });
 
+  it('a project without a network', async () => {
+    const { id } = (await cloud.post('/cloud/v1/projects', { name: 'no networks' })).body;
+    const answer = await cloud.post(`/cloud/v1/loadbalancers/${id}/1`, { name: 'a balancer' });
+    expect([answer.status, errorPaths(answer)]).toEqual([400, ['vip_network_id']]);
+    expect(answer.body.message).toContain('the project has no network in this region; create one with a subnet first');
+  });
+
   it('unknown and invisible load balancers', async () => {
     expect((await cloud.get(`${balancers}/not-a-uuid`)).status).toBe(400);
     expect((await cloud.get(`${balancers}/${unknownId}`)).status).toBe(404);
