@@ -135,15 +135,10 @@ export function nameTaken(message: string, paths = ['name']): ClientError {
   return new ClientError('NameTaken', message, { errors: paths.map((path) => ({ path, message: 'is taken' })) });
 }
 
-/** 409 that names the task. */
-export function resourceLocked(what: string, id: string, taskId: string): ClientError {
-  return new ClientError(
-    'ResourceLocked',
-    `${what} ${id} is locked by task ${taskId}; try again when that task has ended`,
-    {
-      errors: [{ path: 'task_id', message: taskId }],
-    },
-  );
+/** 409 that names the task, and `use`: what it does with the resource. */
+export function resourceLocked(what: string, id: string, taskId: string, use = 'locked'): ClientError {
+  const message = `${what} ${id} is ${use} by task ${taskId}; try again when that task has ended`;
+  return new ClientError('ResourceLocked', message, { errors: [{ path: 'task_id', message: taskId }] });
 }
 
 /** Resources of one kind that use a resource: their number, and some of their ids. */

@@ -5,7 +5,7 @@
  * snapshots of a volume at a time is allowed. Every change of one of them holds the lock of the volume's row.
  */
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
+import { ClientError, invalidInput, requireNoErrors, resourceLocked } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { PageOfItems } from '../../platform/large-rows.ts';
@@ -91,7 +91,7 @@ export function createSnapshots(deps: ServiceDeps) {
     async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
       return idempotency.auditedTransaction(db, context, async (tx) => {
         const snapshot = await lockForChange(tx, scope, id);
-        requireUnlocked(snapshot.copyingTaskId, 'snapshot', id);
+        requireNotCopied(snapshot);
         return { tasks: await requests.delete(tx, [{ context, snapshot }]) };
       });
     },
@@ -101,7 +101,7 @@ export function createSnapshots(deps: ServiceDeps) {
 
     /** For the service of volumes: deletes snapshots with their volume, whose task waits for them. @throws ClientError 409 */
     async deleteWithVolume(tx: Tx, rows: SnapshotOfVolume[]): Promise<void> {
-      for (const row of rows) requireUnlocked(row.copyingTaskId, 'snapshot', row.id);
+      for (const row of rows) requireNotCopied(row);
       await store.markDeleting(
         tx,
         rows.map(({ id }) => id),
@@ -133,6 +133,11 @@ export function requireSizeOf(snapshot: { size: number }, size: number | null | 
   if (size === null || size === undefined || size === snapshot.size) return;
   const message = `must equal the snapshot size (${snapshot.size} GiB); extend the volume afterwards`;
   throw invalidInput([{ path: 'size', message }]);
+}
+
+/** A copy prevents the deletion only, so `task_id` of the snapshot does not show it. @throws ClientError 409 */
+function requireNotCopied({ id, copyingTaskId }: Pick<SnapshotOfVolume, 'id' | 'copyingTaskId'>): void {
+  if (copyingTaskId !== null) throw resourceLocked('snapshot', id, copyingTaskId, 'copied to a new volume');
 }
 
 function toResponse(snapshot: SnapshotView, regionName: string): Snapshot {

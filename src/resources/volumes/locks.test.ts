@@ -112,8 +112,14 @@ describe('while a volume is being changed', () => {
     const from = { source: 'snapshot', snapshot_id, size: undefined };
     const copy = await newVolume(from);
     await held(await idOf('volumes', copy));
-    expectLockedBy(await cloud.delete(`${snapshots}/${snapshot_id}`), copy.body.tasks[0]);
-    expectLockedBy(await cloud.delete(`${volumes}/${volume}?snapshots=${snapshot_id}`), copy.body.tasks[0]);
+    const refused = [await cloud.delete(`${snapshots}/${snapshot_id}`), await cloud.delete(`${volumes}/${volume}`)];
+    for (const answer of refused) {
+      expectLockedBy(answer, copy.body.tasks[0]);
+      expect(answer.body.message).toContain(`snapshot ${snapshot_id} is copied to a new volume by task `);
+    }
+    // Only the deletion has to wait.
+    const renamed = await cloud.patch(`${snapshots}/${snapshot_id}`, { name: 'renamed' });
+    expect(renamed).toMatchObject({ status: 200, body: { name: 'renamed', task_id: null } });
     const second = await newVolume(from);
     expect(second.status).toBe(200);
     release();
