@@ -1,10 +1,17 @@
 /** Reads by id, and first pages: one statement that returns rows and count, planned once for each connection. */
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { getTableColumns, is, sql } from 'drizzle-orm';
+import { alias, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { connect } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
+import { root } from '../platform/program-files.ts';
 import { list, load } from './file-shares/store.ts';
+import { fileShares } from './file-shares/table.ts';
+import { selectOf, textOf } from './read-kit.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 const scope = { projectId: 1, regionId: 1 };
@@ -21,6 +28,19 @@ beforeAll(async () => {
   db = connect({ ...cloud.connection, poolSize: 1, log: silentLogger });
 });
 afterAll(() => db.$client.end());
+
+it('a select list is the one that Drizzle builds', async () => {
+  const modules = globSync('src/**/table.ts', { cwd: root }).map((file) => import(join(root, file)));
+  const exports = (await Promise.all(modules)).flatMap((module) => Object.values(module));
+  const tables = [...exports.filter((value) => is(value, PgTable)), alias(fileShares, 'another "name"')];
+  expect(tables.length).toBeGreaterThan(30);
+  for (const table of tables) {
+    const columns = { ...getTableColumns(table), 'a "field"': sql`now() - interval '1 day'` };
+    const items = Object.entries(columns).map(([field, column]) => sql`${column} as ${sql.identifier(field)}`);
+    const built = sql`select ${sql.join(items, sql`, `)} from ${table} where ${sql`true`}`;
+    expect(selectOf(table, { columns, joins: sql`where true` })).toBe(textOf(built));
+  }
+});
 
 it('an id in upper case names the same row', async () => {
   const [share] = (await list(db, scope, { limit: 1 })).rows;
