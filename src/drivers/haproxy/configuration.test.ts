@@ -40,6 +40,18 @@ describe('sessions of several hosts', () => {
   });
 });
 
+it('HAProxy does not read the certificate authorities of the host at each start', () => {
+  const settings: GlobalSettings = {
+    unprivileged: false,
+    maxConnections: 8_000,
+    hardStopSeconds: 30,
+    oldWorkers: 3,
+    peers: null,
+  };
+  const [global] = renderGlobal(settings, layout, '1', 'structure').split(/^(?=\S)/m);
+  expect(global).toContain('  httpclient.ssl.verify none\n');
+});
+
 describe('the digest of settings', () => {
   const desired = balancer({ members: [member(1), member(2)] });
 

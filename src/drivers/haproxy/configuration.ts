@@ -75,6 +75,12 @@ ${fixedSections(settings, layout)}`;
 }
 
 /**
+ * Every start, reload and check reads the certificate authorities of the host for HAProxy's own HTTP client, which no
+ * configuration here uses: 21 of the 30 ms of CPU time of a check. Members are verified by the bundle of their pool.
+ */
+export const WITHOUT_AUTHORITIES = 'httpclient.ssl.verify none';
+
+/**
  * With `no strict-limits` a low limit of open files means fewer connections instead of no service. Finite-field
  * Diffie-Hellman is off: a client chooses its size, and 8,192 bits cost the server 13 ms for a handshake.
  */
@@ -89,6 +95,7 @@ function globalSettings(settings: GlobalSettings, layout: Layout): string {
   ssl-default-bind-options ssl-min-ver TLSv1.2
   ssl-default-bind-curves X25519:P-256:P-384
   ssl-default-bind-ciphers DEFAULT:!kDHE
+  ${WITHOUT_AUTHORITIES}
   spread-checks 5
 ${settings.unprivileged ? `  user ${ACCOUNTS.haproxy}\n  group ${ACCOUNTS.haproxy}\n` : ''}`;
 }

@@ -13,6 +13,7 @@ import { runChild } from '../../platform/child-process.ts';
 import { DriverError } from '../driver.ts';
 import { findProgram } from '../programs.ts';
 import { limited } from '../../platform/turns.ts';
+import { WITHOUT_AUTHORITIES } from './configuration.ts';
 import { boundedRegex } from './l7-policies.ts';
 import { word } from './quote.ts';
 
@@ -61,7 +62,9 @@ async function checkWith(haproxy: string, pattern: string, timeout: number): Pro
 /** A check does not listen. */
 function configurationFor(pattern: string): string {
   const acls = [pattern, boundedRegex(pattern)].map((each) => `  acl pattern path -m reg -- ${word('value', each)}\n`);
-  return `defaults
+  return `global
+  ${WITHOUT_AUTHORITIES}
+defaults
   mode http
   timeout client 1s
   timeout connect 1s
