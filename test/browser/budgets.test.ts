@@ -1,4 +1,4 @@
-/** Sizes of the build: what the first page loads, and each chunk. */
+/** Costs of the build: what the first page loads, the size of each chunk, and drawing. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -42,6 +42,13 @@ describe('the build of the console', () => {
       .filter((file) => !initial.has(file) && sizeOf(file) > chunkBudget);
     expect(files.length).toBeGreaterThan(10);
     expect(large).toEqual([]);
+  });
+
+  it('blurs nothing behind an element, which each frame would draw again', () => {
+    const styles = readdirSync(join(dist, 'assets')).filter((name) => name.endsWith('.css'));
+    const texts = styles.map((name) => readFileSync(join(dist, 'assets', name), 'utf8'));
+    expect(texts.join()).toContain('.top{');
+    expect(texts.filter((text) => text.includes('backdrop-filter'))).toEqual([]);
   });
 
   it('has every text file compressed', () => {
