@@ -6,13 +6,14 @@
 import { limited } from '../platform/turns.ts';
 import type { Logger } from '../platform/log.ts';
 import type { PublishedState } from './agent-store.ts';
-import { createAppliedRevisions } from './applied-revisions.ts';
-import type { AppliedRevisions } from './applied-revisions.ts';
+import { observedError } from './observations.ts';
 import type { Observations } from './observations.ts';
 import type { HostPart } from './part.ts';
 import { decodeStates } from './state-codec.ts';
 import type { DecodedStates, StateCodec } from './state-codec.ts';
 import { createStateQueue } from './state-queue.ts';
+import { keyOf } from './store.ts';
+import type { Key } from './store.ts';
 
 interface ApplierDeps {
   parts: HostPart[];
@@ -23,23 +24,10 @@ interface ApplierDeps {
   signal: AbortSignal;
 }
 
-export interface Applier {
-  /** Brings the parts to exactly these states. Removals among them count as observed. @throws if it can decrypt none of them */
-  converge(published: PublishedState[]): Promise<void>;
-  /** Applies states, of which earlier revisions may have been applied. */
-  apply(published: PublishedState[]): void;
-  /** Resolves when nothing is being applied, except for what waits to be retried. */
-  idle(): Promise<void>;
-  /** How many resources are not at the last revision that was passed to the applier. */
-  pending(): number;
-  /** The keys that were not applied, or failed, at these revisions, and those that are not among them. */
-  differences: AppliedRevisions['differences'];
-}
-
 const defaultConcurrency = 16;
 
 /** Calls no part before `converge` or `apply`. */
-export function createApplier({ parts, codec, observations, log, signal }: ApplierDeps): Applier {
+export function createApplier({ parts, codec, observations, log, signal }: ApplierDeps) {
   const partOf = new Map(parts.flatMap((part) => (part.kind === null ? [] : [[part.kind as string, part]])));
   const turns = new Map([...partOf].map(([kind, part]) => [kind, limited(part.concurrency ?? defaultConcurrency)]));
   const applied = createAppliedRevisions(observations);
@@ -66,7 +54,8 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
   };
 
   return {
-    async converge(published) {
+    /** Brings the parts to exactly these states. Removals among them count as observed. @throws if it can decrypt none of them */
+    async converge(published: PublishedState[]): Promise<void> {
       const byKind = Map.groupBy(published, ({ kind }) => kind);
       const decoded = [...partOf].map(([kind, part]) => {
         const ofPart = byKind.get(kind) ?? [];
@@ -77,13 +66,49 @@ export function createApplier({ parts, codec, observations, log, signal }: Appli
       for (const each of converged) if (each.status === 'rejected') throw each.reason;
       recordOthers(published);
     },
-    apply(published) {
+    /** Applies states, of which earlier revisions may have been applied. */
+    apply(published: PublishedState[]): void {
       for (const each of published) if (partOf.has(each.kind)) queue.add(each);
       recordOthers(published);
     },
+    /** Resolves when nothing is being applied, except for what waits to be retried. */
     idle: queue.idle,
+    /** How many resources are not at the last revision that was passed to the applier. */
     pending: () => new Set([...applied.failed, ...queue.keys()]).size,
     differences: applied.differences,
+  };
+}
+
+export type Applier = ReturnType<typeof createApplier>;
+
+/**
+ * Which revision of each state this host has applied, or failed to apply. Begins without revisions: a new session does not know
+ * what its predecessor applied.
+ */
+function createAppliedRevisions(observations: Observations) {
+  /** The revision of each state that is not removed. */
+  const revisions = new Map<string, Key & { revision: number }>();
+  const failed = new Set<string>();
+  return {
+    /** The keys of states whose last revision failed. */
+    failed: failed as ReadonlySet<string>,
+    /** Also reports it to the worker. `error`: null if the state was applied. */
+    record({ kind, id, revision, state }: PublishedState, error: unknown): void {
+      const key = keyOf({ kind, id });
+      if (state === null && error === null) revisions.delete(key);
+      else revisions.set(key, { kind, id, revision });
+      if (error === null) failed.delete(key);
+      else failed.add(key);
+      observations.add({ kind, id, revision, error: error === null ? null : observedError(error) });
+    },
+    /** The keys that were not applied, or failed, at these revisions, and those that are not among them. */
+    differences(published: (Key & { revision: number })[]): Key[] {
+      const keys = new Set(published.map(keyOf));
+      return [
+        ...published.filter((each) => revisions.get(keyOf(each))?.revision !== each.revision),
+        ...[...revisions.values()].filter((each) => !keys.has(keyOf(each))).map(({ kind, id }) => ({ kind, id })),
+      ];
+    },
   };
 }
 

@@ -26,6 +26,7 @@ import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createHostStateFollower } from './host-state.ts';
 import type { HostStateFollower } from './host-state.ts';
 import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
+import type { Key } from './store.ts';
 import type { AppliedStates } from './table.ts';
 import { createTimeline } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
@@ -175,7 +176,7 @@ async function converge(
     await applier.idle();
     await observations.written();
     signal.throwIfAborted();
-    let different: ReturnType<Applier['differences']> = [];
+    let different: Key[] = [];
     const converged = await store.markConverged(db, host, (all) => {
       different = applier.differences(all);
       return different.length === 0;
