@@ -12,7 +12,7 @@ import type { Logger } from '../platform/log.ts';
 import { endDistantLease, stopMarginSeconds } from './store.ts';
 import type { HostRow } from './store.ts';
 
-interface DistantLeasesOptions {
+export interface HostWatchOptions {
   db: Db;
   log: Logger;
   regionId: number;
@@ -26,7 +26,7 @@ type SeenLease = Pick<HostRow, 'name' | 'leaseUntil' | 'leaseSeconds'>;
 const toleranceSeconds = 1;
 
 /** Returns the check to call with the hosts, every few seconds. */
-export function createDistantLeases({ db, log, regionId, leaseSeconds, now = uptime }: DistantLeasesOptions) {
+export function createDistantLeases({ db, log, regionId, leaseSeconds, now = uptime }: HostWatchOptions) {
   const lasts = leaseSeconds + toleranceSeconds;
   let seen = new Map<string, { until: number; since: number }>();
   return async (hosts: SeenLease[]): Promise<void> => {

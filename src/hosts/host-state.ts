@@ -20,19 +20,11 @@ interface HostStateFollowerOptions {
   now?: () => number;
 }
 
-export interface HostStateFollower {
-  /** A change ends what the one before began. One that failed is retried by the next call. */
-  set(state: HostState): void;
-  /** @throws CannotServe if a part has not been able to serve for the time of a lease */
-  throwIfFailing(): void;
-  stop(): Promise<void>;
-}
-
 /** A part has failed to serve for the time of a lease. The host must stop serving, so that others can serve. */
 export class CannotServe extends Error {}
 
 /** Does nothing before `set`. */
-export function createHostStateFollower(options: HostStateFollowerOptions): HostStateFollower {
+export function createHostStateFollower(options: HostStateFollowerOptions) {
   const { db, host, parts, lease, leaseSeconds, log, onServing, now = uptime } = options;
   let state: HostState | null = null;
   let current = new AbortController();
@@ -70,21 +62,25 @@ export function createHostStateFollower(options: HostStateFollowerOptions): Host
       });
   };
   return {
-    set(requested) {
+    /** A change ends what the one before began. One that failed is retried by the next call. */
+    set(requested: HostState): void {
       // What drains becomes drained by itself.
       if (state === 'draining' && requested === 'drained') state = requested;
       if (state !== requested) start(requested);
     },
-    throwIfFailing() {
+    /** @throws CannotServe if a part has not been able to serve for the time of a lease */
+    throwIfFailing(): void {
       if (!failing || now() - failing.since < leaseSeconds) return;
       throw new CannotServe('a part of this host cannot serve', { cause: failing.error });
     },
-    async stop() {
+    async stop(): Promise<void> {
       current.abort();
       await working;
     },
   };
 }
+
+export type HostStateFollower = ReturnType<typeof createHostStateFollower>;
 
 /** A part that fails does not keep the others from serving. @throws the first error */
 async function serveAll(parts: HostPart[]): Promise<void> {

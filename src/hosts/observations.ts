@@ -8,17 +8,11 @@ import type { Incarnation, Observation } from './agent-store.ts';
 import { lastOfEach } from './store.ts';
 import type { ObservedError } from './table.ts';
 
-export interface Observations {
-  add(observation: Observation): void;
-  /** Resolves when everything that was added is written, or when the agent has lost its lease. */
-  written(): Promise<void>;
-}
-
 const maxBatch = 1000;
 const retryMs = 200;
 
 /** Writes until `lost` aborts; statements that fail are repeated. */
-export function createObservations(db: Db, host: Incarnation, log: Logger, lost: AbortSignal): Observations {
+export function createObservations(db: Db, host: Incarnation, log: Logger, lost: AbortSignal) {
   let queue: Observation[] = [];
   let writing: Promise<void> | null = null;
 
@@ -36,15 +30,18 @@ export function createObservations(db: Db, host: Incarnation, log: Logger, lost:
     }
   };
   return {
-    add(observation) {
+    add(observation: Observation): void {
       queue.push(observation);
       writing ??= write().finally(() => (writing = null));
     },
-    async written() {
+    /** Resolves when everything that was added is written, or when the agent has lost its lease. */
+    async written(): Promise<void> {
       while (writing) await writing;
     },
   };
 }
+
+export type Observations = ReturnType<typeof createObservations>;
 
 /** What the worker gets of an error. */
 export function observedError(error: unknown): ObservedError {

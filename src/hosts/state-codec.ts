@@ -5,25 +5,20 @@ import type { Key } from './store.ts';
 /** The context of a ciphertext: a region, kind and id. */
 export const contextOf = (place: [regionId: number, kind: string, id: string]) => `published:${place.join(':')}`;
 
-export interface StateCodec {
-  /** `text`: JSON. */
-  encode(key: Key, text: string): Buffer;
-  /** @throws EncryptionError */
-  decode(key: Key, ciphertext: Uint8Array): unknown;
-  /** The JSON of a state, to compare states. @throws EncryptionError */
-  text(key: Key, ciphertext: Uint8Array): string;
-}
-
 /** The place of a state is authenticated, so a ciphertext cannot be moved to another resource or region. */
-export function createStateCodec(keyring: Keyring, regionId: number): StateCodec {
+export function createStateCodec(keyring: Keyring, regionId: number) {
   const context = ({ kind, id }: Key) => contextOf([regionId, kind, id]);
   const text = (key: Key, ciphertext: Uint8Array) => keyring.decrypt(ciphertext, context(key)).toString('utf8');
   return {
-    encode: (key, json) => keyring.encrypt(Buffer.from(json), context(key)),
-    decode: (key, ciphertext) => JSON.parse(text(key, ciphertext)) as unknown,
+    encode: (key: Key, json: string) => keyring.encrypt(Buffer.from(json), context(key)),
+    /** @throws EncryptionError */
+    decode: (key: Key, ciphertext: Uint8Array) => JSON.parse(text(key, ciphertext)) as unknown,
+    /** The JSON of a state, to compare states. @throws EncryptionError */
     text,
   };
 }
+
+export type StateCodec = ReturnType<typeof createStateCodec>;
 
 export interface DecodedStates {
   /** By id. */

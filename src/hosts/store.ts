@@ -4,7 +4,7 @@
  */
 import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } from '../platform/db.ts';
 import type { Db, Tx } from '../platform/db.ts';
-import type { HostState } from './part.ts';
+import type { HostView } from './part.ts';
 import type { HostReport, ObservedError } from './table.ts';
 
 /**
@@ -149,14 +149,8 @@ export const readingsOfKind = prepared<{ host: string; readings: string }, [regi
    where r.region_id = $1 and r.kind = $2 and ${serves} and r.read_at > clock_timestamp() - interval '30 seconds'`,
 );
 
-export interface HostRow {
+export interface HostRow extends HostView {
   regionId: number;
-  name: string;
-  address: string;
-  interface: string | null;
-  state: HostState;
-  converged: boolean;
-  leaseValid: boolean;
   leaseUntil: Date;
   /** Seconds until the end of the lease; negative after it. */
   leaseSeconds: number;

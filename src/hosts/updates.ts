@@ -9,25 +9,22 @@ export interface Update {
   view: RegionView;
 }
 
-export interface Updates {
-  set(update: Update): void;
-  /** The next update, or the last one if nobody has read it. Rejects when `signal` aborts. */
-  next(signal: AbortSignal): Promise<Update>;
-}
-
 /** For one reader: an update that is not read before the next one is replaced by it. */
-export function createUpdates(): Updates {
+export function createUpdates() {
   let unread: Update | null = null;
   let wake = Promise.withResolvers<void>();
   return {
-    set(update) {
+    set(update: Update): void {
       unread = update;
       wake.resolve();
     },
-    async next(signal) {
+    /** The next update, or the last one if nobody has read it. Rejects when `signal` aborts. */
+    async next(signal: AbortSignal): Promise<Update> {
       await unlessAborted(wake.promise, signal);
       wake = Promise.withResolvers<void>();
       return unread!;
     },
   };
 }
+
+export type Updates = ReturnType<typeof createUpdates>;

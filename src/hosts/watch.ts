@@ -2,39 +2,21 @@
  * The hosts of a region as its worker sees them: for the start table, health, metrics and alerts. Read every few seconds, which
  * also ends leases that a dead host would keep after the clock of PostgreSQL was set back (distant-leases.ts).
  */
-import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import type { Logger } from '../platform/log.ts';
 import { createDistantLeases } from './distant-leases.ts';
+import type { HostWatchOptions } from './distant-leases.ts';
 import { hostsOfRegion } from './store.ts';
 import type { HostRow } from './store.ts';
-
-export interface HostWatch {
-  /** One status for each host, and one for each driver of a host. */
-  statuses(): DriverStatus[];
-  /** Of all hosts together: healthy if at least one serves. */
-  statusOf(title: string): DriverStatus;
-  stop(): void;
-}
 
 type SeenHost = Omit<HostRow, 'pendingChanges'>;
 
 const pollMs = 2000;
 
 /** Reads the hosts once, and then every 2 s. Failures keep the last result. @throws if the first read fails */
-export async function startHostWatch({
-  db,
-  log,
-  regionId,
-  leaseSeconds,
-}: {
-  db: Db;
-  log: Logger;
-  regionId: number;
-  leaseSeconds: number;
-}): Promise<HostWatch> {
+export async function startHostWatch(options: HostWatchOptions) {
+  const { db, log, regionId } = options;
   let hosts = await hostsOfRegion(db, regionId);
-  const endDistantLeases = createDistantLeases({ db, log, regionId, leaseSeconds });
+  const endDistantLeases = createDistantLeases(options);
   const read = async () => {
     hosts = await hostsOfRegion(db, regionId);
     await endDistantLeases(hosts);
@@ -43,7 +25,8 @@ export async function startHostWatch({
     read().catch((error: unknown) => log.debug({ err: error }, 'cannot read the hosts of the region'));
   }, pollMs).unref();
   return {
-    statuses: () => [
+    /** One status for each host, and one for each driver of a host. */
+    statuses: (): DriverStatus[] => [
       ...hosts.map(statusOfHost),
       ...hosts
         .filter(({ leaseValid }) => leaseValid)
@@ -51,7 +34,8 @@ export async function startHostWatch({
           report.drivers.map((status) => ({ ...status, kind: `${status.kind} on ${name}` })),
         ),
     ],
-    statusOf(title) {
+    /** Of all hosts together: healthy if at least one serves. */
+    statusOf(title: string): DriverStatus {
       const real = hosts.some(({ report }) => report.drivers.some((each) => each.kind === title && each.real));
       const serving = hosts.filter(({ leaseValid, converged }) => leaseValid && converged).map(({ name }) => name);
       const detail = serving.length === 0 ? 'no host serves' : `on ${serving.join(', ')}`;
@@ -60,6 +44,8 @@ export async function startHostWatch({
     stop: () => clearInterval(timer),
   };
 }
+
+export type HostWatch = Awaited<ReturnType<typeof startHostWatch>>;
 
 function statusOfHost(host: SeenHost): DriverStatus {
   return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy: host.leaseValid, ...descriptionOf(host) };
