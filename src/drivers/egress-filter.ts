@@ -25,15 +25,6 @@ export interface EgressRule {
   ports: readonly OwnPort[];
 }
 
-export interface EgressFilter {
-  /** Replaces the rules. Never rejects. */
-  apply(rules: EgressRule[]): Promise<void>;
-  /** Why the kernel does not enforce the rules, and the command that fixes it; null if it does. */
-  gap(): EgressGap | null;
-  /** Removes the table. Never rejects. */
-  remove(): Promise<void>;
-}
-
 export interface EgressGap {
   detail: string;
   remedy: string;
@@ -50,19 +41,24 @@ export function egressTable(dataDir: string): string {
 }
 
 /** Changes nothing before `apply`. `nft`: the program; null: not installed, which `gap` reports. */
-export function createEgressFilter(dataDir: string, nft = findProgram('nft')): EgressFilter {
+export function createEgressFilter(dataDir: string, nft = findProgram('nft')) {
   const table = egressTable(dataDir);
   let gap: EgressGap | null = null;
   return {
+    /** Why the kernel does not enforce the rules, and the command that fixes it; null if it does. */
     gap: () => gap,
-    async apply(rules) {
+    /** Replaces the rules. Never rejects. */
+    async apply(rules: EgressRule[]): Promise<void> {
       gap = await failureOf(nft, [renderEgressFilter(table, rules)]);
     },
-    async remove() {
+    /** Removes the table. Never rejects. */
+    async remove(): Promise<void> {
       if (nft) await runChild(nft, [`add table inet ${table}; delete table inet ${table}`]).catch(() => undefined);
     },
   };
 }
+
+export type EgressFilter = ReturnType<typeof createEgressFilter>;
 
 const notEnforced = "the kernel does not block load balancers from Cloudyard's own ports";
 

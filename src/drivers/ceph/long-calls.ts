@@ -14,22 +14,8 @@ interface LongCall {
 
 type Work = (onProgress: (progress: Progress) => void) => Promise<void>;
 
-export interface LongCalls {
-  /**
-   * Starts the work, or waits for the running call of the key. Returns whether it has ended. Other work (`what`) of the key
-   * ends first.
-   */
-  run(key: string, what: string, work: Work, signal: AbortSignal): Promise<boolean>;
-  /** Whether the key has a call whose result no caller has got. */
-  has(key: string): boolean;
-  isRunning(key: string): boolean;
-  /** Discards the result of a call that has ended. */
-  forget(key: string): void;
-  progress(key: string): Progress | null;
-}
-
 /** `waitMs`: how long `run` waits for a call. */
-export function createLongCalls(waitMs: number): LongCalls {
+export function createLongCalls(waitMs: number) {
   const calls = new Map<string, LongCall>();
   const start = (key: string, what: string, work: Work): LongCall => {
     const done = work((progress) => void (call.progress = progress));
@@ -50,16 +36,24 @@ export function createLongCalls(waitMs: number): LongCalls {
     }
   };
   return {
-    async run(key, what, work, signal) {
+    /**
+     * Starts the work, or waits for the running call of the key. Returns whether it has ended. Other work (`what`) of the key
+     * ends first.
+     */
+    async run(key: string, what: string, work: Work, signal: AbortSignal): Promise<boolean> {
       const earlier = calls.get(key);
       if (earlier && earlier.what !== what && !(await wait(key, earlier, signal).catch(() => true))) return false;
       return wait(key, calls.get(key) ?? start(key, what, work), signal);
     },
-    has: (key) => calls.has(key),
-    isRunning: (key) => calls.get(key)?.hasEnded === false,
-    forget(key) {
+    /** Whether the key has a call whose result no caller has got. */
+    has: (key: string) => calls.has(key),
+    isRunning: (key: string) => calls.get(key)?.hasEnded === false,
+    /** Discards the result of a call that has ended. */
+    forget(key: string): void {
       if (calls.get(key)?.hasEnded) calls.delete(key);
     },
-    progress: (key) => calls.get(key)?.progress ?? null,
+    progress: (key: string) => calls.get(key)?.progress ?? null,
   };
 }
+
+export type LongCalls = ReturnType<typeof createLongCalls>;

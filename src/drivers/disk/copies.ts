@@ -22,16 +22,6 @@ interface Copy {
   bytes: number;
 }
 
-export interface Copies {
-  /** Starts a copy, or waits for the running one. Returns whether it is complete. @throws DriverError if it failed */
-  copy(wanted: Copy, signal: AbortSignal): Promise<boolean>;
-  /** How much of the copy to a path is done; null if none runs, or it has not started to write. */
-  progress(to: string): Promise<Progress | null>;
-  /** Stops and discards the copy to a path, if there is one. */
-  cancel(to: string): Promise<void>;
-  cancelAll(): Promise<void>;
-}
-
 interface Running {
   from: string;
   /** The file that it writes. */
@@ -45,7 +35,7 @@ const SMALL_BYTES = 256 * 1024 ** 2;
 const CONCURRENT = { small: 8, big: 4 };
 
 /** `reflinks`: whether the filesystem supports them; null: not known. `waitMs`: how long `copy` waits. */
-export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = WAIT_MS): Copies {
+export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = WAIT_MS) {
   const running = new Map<string, Running>();
   const queues = { small: limited(CONCURRENT.small), big: limited(CONCURRENT.big) };
 
@@ -64,7 +54,8 @@ export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = W
     return mine;
   };
 
-  const cancel: Copies['cancel'] = async (to) => {
+  /** Stops and discards the copy to a path, if there is one. */
+  const cancel = async (to: string): Promise<void> => {
     const mine = running.get(to);
     if (!mine) return;
     mine.controller.abort();
@@ -74,7 +65,8 @@ export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = W
 
   return {
     cancel,
-    async copy(wanted, signal) {
+    /** Starts a copy, or waits for the running one. Returns whether it is complete. @throws DriverError if it failed */
+    async copy(wanted: Copy, signal: AbortSignal): Promise<boolean> {
       const { from, to } = wanted;
       const earlier = running.get(to);
       if (earlier && earlier.from !== from) await cancel(to);
@@ -88,18 +80,21 @@ export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = W
       running.delete(to);
       return true;
     },
-    async progress(to) {
+    /** How much of the copy to a path is done; null if none runs, or it has not started to write. */
+    async progress(to: string): Promise<Progress | null> {
       const { from, unfinished } = running.get(to) ?? {};
       if (from === undefined || unfinished === undefined) return null;
       const sizes = await Promise.all([allocated(unfinished), allocated(from)]).catch(() => null);
       // Another filesystem may store the same data in more blocks.
       return sizes && { doneBytes: Math.min(...sizes), totalBytes: sizes[1] };
     },
-    async cancelAll() {
+    async cancelAll(): Promise<void> {
       await Promise.all([...running.keys()].map(cancel));
     },
   };
 }
+
+export type Copies = ReturnType<typeof createCopies>;
 
 async function perform(
   { from, to, bytes }: Copy,

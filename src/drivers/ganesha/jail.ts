@@ -26,29 +26,6 @@ import { sizeOf, writeDurably } from '../durable-files.ts';
 import type { Layout } from './layout.ts';
 import { mounts } from './mounts.ts';
 
-/** Paths as Ganesha sees them. */
-interface Seen {
-  configuration: string;
-  state: string;
-  share(id: string): string;
-}
-
-export interface Jail {
-  seen: Seen;
-  /** Creates the folders that outlive Ganesha. Call it first. */
-  prepare(): Promise<void>;
-  /** Empties /tmp, the only folder in which clients can create files, so that Ganesha has space there. */
-  emptyTmp(): Promise<void>;
-  /** Makes the mounted filesystem of a share visible to Ganesha. */
-  mount(id: string): Promise<void>;
-  /** The share must not be exported any more. */
-  unmount(id: string): Promise<void>;
-  /** Returns the command that runs `command` inside the root, with the same pid. */
-  enter(command: Command): Command;
-  /** Call it after Ganesha has ended. */
-  close(): Promise<void>;
-}
-
 const RUNTIME_DEVICE = 'cloudyard-ganesha';
 /** Ganesha creates a file to test locks. Clients can create files there over NFSv3, so it is small. */
 const TMP_OPTIONS = 'size=64k,nr_inodes=64,mode=1777,nosuid,nodev,noexec';
@@ -92,7 +69,7 @@ umount -l /proc
 exec "$@"`;
 
 /** Changes nothing before `prepare`. */
-export function createJail(layout: Layout): Jail {
+export function createJail(layout: Layout) {
   const [keyFile, tmp] = [join(layout.root, 'names.key'), join(layout.runtime, 'tmp')];
   let key: string | undefined;
   const nameOf = (what: string) => {
@@ -102,14 +79,16 @@ export function createJail(layout: Layout): Jail {
   const stateName = () => `state-${nameOf('state')}`;
   const mountPoint = (id: string) => join(layout.runtime, 'exports', nameOf(id));
   return {
+    /** Paths as Ganesha sees them. */
     seen: {
       configuration: '/configuration',
       get state() {
         return `/${stateName()}`;
       },
-      share: (id) => `/exports/${nameOf(id)}`,
+      share: (id: string) => `/exports/${nameOf(id)}`,
     },
-    async prepare() {
+    /** Creates the folders that outlive Ganesha. Call it first. */
+    async prepare(): Promise<void> {
       await mkdir(layout.jail, { recursive: true });
       await mkdir(layout.runtime, { recursive: true });
       // Never replaced: with other names, a Ganesha that runs would lose its shares.
@@ -123,10 +102,12 @@ export function createJail(layout: Layout): Jail {
       }
       if (!(await mounts()).has(tmp)) await run('mount', ['-t', 'tmpfs', '-o', TMP_OPTIONS, RUNTIME_DEVICE, tmp]);
     },
-    async emptyTmp() {
+    /** Empties /tmp, the only folder in which clients can create files, so that Ganesha has space there. */
+    async emptyTmp(): Promise<void> {
       for (const name of await readdir(tmp)) await rm(join(tmp, name), { recursive: true, force: true });
     },
-    async mount(id) {
+    /** Makes the mounted filesystem of a share visible to Ganesha. */
+    async mount(id: string): Promise<void> {
       const [path, found] = [mountPoint(id), await mounts()];
       if (found.get(path) === found.get(layout.mount(id))) return;
       // Another mount: the image was removed and created again while the old one was busy.
@@ -134,20 +115,25 @@ export function createJail(layout: Layout): Jail {
       await mkdir(path, { recursive: true, mode: 0o700 });
       await run('mount', ['--bind', layout.mount(id), path]);
     },
-    async unmount(id) {
+    /** The share must not be exported any more. */
+    async unmount(id: string): Promise<void> {
       const path = mountPoint(id);
       if ((await mounts()).has(path)) await run('umount', ['-l', path]);
       await rmdir(path).catch(() => undefined);
     },
-    enter: ({ file, args }) => ({
+    /** Returns the command that runs this one inside the root, with the same pid. */
+    enter: ({ file, args }: Command): Command => ({
       file: 'unshare',
       args: [
         ...['--mount', '--propagation', 'slave', '/bin/sh', '-c', BUILD, 'ganesha'],
         ...[layout.jail, layout.runtime, stateName(), file, ...args],
       ],
     }),
-    async close() {
+    /** Call it after Ganesha has ended. */
+    async close(): Promise<void> {
       if ((await mounts()).get(layout.runtime) === RUNTIME_DEVICE) await run('umount', ['-l', layout.runtime]);
     },
   };
 }
+
+export type Jail = ReturnType<typeof createJail>;

@@ -17,21 +17,6 @@ import type { Logger } from '../../platform/log.ts';
 import { refuseShortage } from '../../platform/read-or-empty.ts';
 import { hostError, run } from '../command.ts';
 
-export interface LoopDevices {
-  /** Keeps a number for the share that had it before. */
-  reserve(id: string, device: number): void;
-  /** Binds the image to the share's device, or to a free one if it has none or lost it. */
-  bind(id: string, image: string): Promise<string>;
-  numberOf(id: string): number | null;
-  /** Frees the number, and the device if it is still bound to this image. */
-  release(id: string, image: string): Promise<void>;
-  /**
-   * Frees all devices of these images, also those that a killed process bound and did not mark to be freed. One that another
-   * mount namespace keeps busy for longer than some seconds is freed when that ends.
-   */
-  close(): Promise<void>;
-}
-
 const FIRST = 1024;
 const OFFSETS = 16;
 const NUMBERS_PER_OFFSET = 256;
@@ -39,7 +24,7 @@ const LAST = 2 ** 20 - 1;
 const FREE_TIMEOUT_MS = 3000;
 
 /** The devices of the images in one folder. */
-export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
+export function loopDevices(imagesDir: string, log: Logger) {
   const first = FIRST + NUMBERS_PER_OFFSET * (hash('sha256', imagesDir, 'buffer')[0]! % OFFSETS);
   const numbers = new Map<string, number>();
   /** The devices that were bound at the first scan, perhaps by the previous process. One scan a share would be quadratic. */
@@ -72,9 +57,11 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
   }
 
   return {
-    reserve: (id, device) => void numbers.set(id, device),
-    numberOf: (id) => numbers.get(id) ?? null,
-    async bind(id, image) {
+    /** Keeps a number for the share that had it before. */
+    reserve: (id: string, device: number) => void numbers.set(id, device),
+    numberOf: (id: string) => numbers.get(id) ?? null,
+    /** Binds the image to the share's device, or to a free one if it has none or lost it. */
+    async bind(id: string, image: string): Promise<string> {
       const already = await boundTo(id, image);
       if (already !== null) {
         numbers.set(id, already);
@@ -91,12 +78,17 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
           );
       }
     },
-    async release(id, image) {
+    /** Frees the number, and the device if it is still bound to this image. */
+    async release(id: string, image: string): Promise<void> {
       const device = await boundTo(id, image);
       if (device !== null) await detach(device);
       numbers.delete(id);
     },
-    async close() {
+    /**
+     * Frees all devices of these images, also those that a killed process bound and did not mark to be freed. One that another
+     * mount namespace keeps busy for longer than some seconds is freed when that ends.
+     */
+    async close(): Promise<void> {
       for (const device of await devicesOf(imagesDir)) await detach(device);
       // The kernel ends the mounts of a process that has just exited, such as Ganesha, a moment later.
       const deadline = performance.now() + FREE_TIMEOUT_MS;
@@ -104,6 +96,8 @@ export function loopDevices(imagesDir: string, log: Logger): LoopDevices {
     },
   };
 }
+
+export type LoopDevices = ReturnType<typeof loopDevices>;
 
 /** False when another process was faster. */
 async function attach(device: number, image: string): Promise<boolean> {

@@ -25,15 +25,8 @@ const RESPONSE_TIMEOUT_MS = 2000;
 const TRIES = 3;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
-export interface Rpcbind {
-  /** Starts one if none responds. Returns whether one responds. */
-  ensure(): Promise<boolean>;
-  stop(): Promise<void>;
-  release(): Promise<void>;
-}
-
 /** `file`: the program; null: not installed, so only another program's rpcbind is used. */
-export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' | 'runtime'>, log: Logger): Rpcbind {
+export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' | 'runtime'>, log: Logger) {
   const folder = layout.ganesha;
   const pidFile = pidFileOf(layout);
   let ours: Daemon | null = null;
@@ -50,7 +43,8 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
       log,
     });
   return {
-    async ensure() {
+    /** Starts one if none responds. Returns whether one responds. */
+    async ensure(): Promise<boolean> {
       if (ours) return responds(RESPONSE_TIMEOUT_MS);
       for (let tries = 0; tries < TRIES; tries += 1) {
         if (!runsFrom(pidFile, folder) && (await respondsOrIsFree())) return true;
@@ -73,6 +67,8 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
     release: async () => ours?.release(),
   };
 }
+
+export type Rpcbind = ReturnType<typeof rpcbindFor>;
 
 /** Not on the disk of the shares, which may be full. Version 0.2.0 wrote it beside the log. */
 function pidFileOf({ ganesha, runtime }: Pick<Layout, 'ganesha' | 'runtime'>): string {

@@ -13,14 +13,6 @@ import { command } from './quote.ts';
 import { parseServersState } from './servers.ts';
 import type { HaproxyProcess } from './process.ts';
 
-export interface Drains {
-  /** `kept`: the member remains in another role, so its connections are never closed. */
-  add(backend: string, server: string, options: { kept: boolean }): void;
-  /** The server is desired again. */
-  cancel(backend: string, server: string): void;
-  stop(): void;
-}
-
 interface Drain {
   backend: string;
   /** `<backend>/<server>`. */
@@ -34,7 +26,7 @@ const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /** `drainSeconds`: until connections to a server that was not kept are closed. */
-export function createDrains(process: DrainedProcess, drainSeconds: number, log: Logger): Drains {
+export function createDrains(process: DrainedProcess, drainSeconds: number, log: Logger) {
   const draining = new Map<string, Drain>();
   let timer: NodeJS.Timeout | null = null;
   let pause = MIN_PAUSE_MS;
@@ -52,7 +44,8 @@ export function createDrains(process: DrainedProcess, drainSeconds: number, log:
   }
 
   return {
-    add(backend, server, { kept }) {
+    /** `kept`: the member remains in another role, so its connections are never closed. */
+    add(backend: string, server: string, { kept }: { kept: boolean }): void {
       const path = `${backend}/${server}`;
       if (draining.has(path)) return;
       const deadline = kept ? Number.POSITIVE_INFINITY : performance.now() + drainSeconds * 1000;
@@ -60,13 +53,16 @@ export function createDrains(process: DrainedProcess, drainSeconds: number, log:
       pause = MIN_PAUSE_MS;
       schedule();
     },
-    cancel: (backend, server) => void draining.delete(`${backend}/${server}`),
-    stop() {
+    /** The server is desired again. */
+    cancel: (backend: string, server: string) => void draining.delete(`${backend}/${server}`),
+    stop(): void {
       stopped = true;
       if (timer) clearTimeout(timer);
     },
   };
 }
+
+export type Drains = ReturnType<typeof createDrains>;
 
 async function step(process: DrainedProcess, draining: Map<string, Drain>): Promise<void> {
   const all = [...draining.values()];

@@ -24,14 +24,6 @@ import { limited, type Turn } from '../../platform/turns.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
 import type { Spec } from './specs.ts';
 
-export interface Probes {
-  /** Starts and stops probes to match the current specs. */
-  update(): void;
-  /** Undefined before the first result, and for members without such a monitor. */
-  verdict(member: string): boolean | undefined;
-  stop(): void;
-}
-
 interface ProbesOptions {
   /** Those of disabled load balancers are not probed. */
   specs(): Iterable<Pick<Spec, 'tenant' | 'enabled' | 'pools'>>;
@@ -62,7 +54,7 @@ const MAX_DATAGRAMS = 256;
 /** Timers of Node have 31 bits of milliseconds. A longer one ends at once. */
 const MAX_TIMER_MS = 2_000_000_000;
 
-export function createProbes(options: ProbesOptions): Probes {
+export function createProbes(options: ProbesOptions) {
   const probes = new Map<string, Probe>();
   const turns = new Map<string, Turn>();
   const turnOf = (tenant: string, slots: number) => {
@@ -100,7 +92,8 @@ export function createProbes(options: ProbesOptions): Probes {
   }
 
   return {
-    update() {
+    /** Starts and stops probes to match the current specs. */
+    update(): void {
       const wanted = new Set<string>();
       for (const { tenant, pool, monitor } of probedPools(options.specs())) {
         for (const member of pool.members) {
@@ -117,13 +110,16 @@ export function createProbes(options: ProbesOptions): Probes {
         probes.delete(id);
       }
     },
-    verdict: (member) => probes.get(member)?.up,
-    stop() {
+    /** Undefined before the first result, and for members without such a monitor. */
+    verdict: (member: string) => probes.get(member)?.up,
+    stop(): void {
       for (const probe of probes.values()) end(probe);
       probes.clear();
     },
   };
 }
+
+export type Probes = ReturnType<typeof createProbes>;
 
 function* probedPools(specs: ReturnType<ProbesOptions['specs']>) {
   for (const { tenant, enabled, pools } of specs) {

@@ -62,8 +62,11 @@ export function udpListeners(spec: Spec): DesiredListener[] {
   return spec.enabled ? spec.listeners.filter((each) => each.enabled && each.protocol === 'UDP') : [];
 }
 
-/** `verdict`: whether a probed member is up; undefined: it is not probed. @throws DriverError, permanent, as quote.ts */
-export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: (member: string) => boolean | undefined) {
+/** Whether a probed member is up; undefined: it is not probed. */
+export type MemberVerdict = (member: string) => boolean | undefined;
+
+/** @throws DriverError, permanent, as quote.ts */
+export function renderNginx(settings: NginxSettings, specs: Spec[], verdict: MemberVerdict) {
   const { streamModule, sessions } = settings;
   const state = quote.path(settings.state);
   const parts = specs.flatMap((spec) => udpListeners(spec).map((listener) => ({ spec, listener })));
@@ -119,7 +122,7 @@ function renderNetworks(prefix: number): string {
 }
 
 /** If all members are backups they are rendered as ordinary servers: nginx rejects an upstream of backups only. */
-function renderUpstream(pool: DesiredPool, verdict: (member: string) => boolean | undefined): string {
+function renderUpstream(pool: DesiredPool, verdict: MemberVerdict): string {
   const sticky = pool.algorithm === 'SOURCE_IP' || pool.persistence?.type === 'SOURCE_IP';
   const prefix = prefixOf(pool);
   const lines = sticky ? [`hash ${prefix === null ? '$remote_addr' : `$network_${prefix}`} consistent;`] : [];

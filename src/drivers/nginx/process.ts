@@ -23,7 +23,7 @@ import { readFrom } from '../daemon-logs.ts';
 import { cannotListen, rejectedConfiguration, proxyUnavailable } from '../haproxy/errors.ts';
 import { type Layout, makeRuntimeFolders } from '../haproxy/layout.ts';
 import type { Spec } from '../haproxy/specs.ts';
-import { addressesOf, type ListenerCounters } from '../load-balancer.ts';
+import { addressesOf } from '../load-balancer.ts';
 import {
   accessLog,
   errorLog,
@@ -32,27 +32,10 @@ import {
   type NginxSettings,
   renderNginx,
   udpListeners,
+  type MemberVerdict,
 } from './configuration.ts';
 import { createSessionCounters } from './session-counters.ts';
 import { endOrphans } from './orphaned-workers.ts';
-
-export interface UdpBalancer {
-  /** Makes nginx serve these specs. Returns whether anything changed. @throws DriverError */
-  update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean>;
-  /**
-   * Checks a spec alone, because all specs share one file.
-   * @throws DriverError if nginx rejects the spec or cannot listen on its ports
-   */
-  check(spec: Spec): Promise<void>;
-  /** The counters of ended sessions by listener id. */
-  read(): Promise<Map<string, ListenerCounters>>;
-  /** Whether it has been started and does not run. */
-  isDown(): boolean;
-  /** Load balancers that are not served, because another program had a port of theirs at the start, and why. */
-  excluded(): ReadonlyMap<string, Error>;
-  stop(): Promise<void>;
-  release(): Promise<void>;
-}
 
 interface NginxOptions {
   layout: Layout;
@@ -67,7 +50,7 @@ const RELOAD_TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
 /** Starts or adopts nginx with the first `update` that has a UDP listener, or whose predecessor had one. */
-export function createNginx(options: NginxOptions): UdpBalancer {
+export function createNginx(options: NginxOptions) {
   const { layout, program, log } = options;
   const settings: NginxSettings = { ...options, sessions: maxSessions(), state: layout.nginxState };
   const file = join(layout.nginxConfiguration, 'nginx.conf');
@@ -76,7 +59,7 @@ export function createNginx(options: NginxOptions): UdpBalancer {
   let running = '';
   let listening = new Set<string>();
   let listeners: string[] = [];
-  let wanted: { specs: Spec[]; verdict: Parameters<UdpBalancer['update']>[1] } = { specs: [], verdict: () => true };
+  let wanted: { specs: Spec[]; verdict: MemberVerdict } = { specs: [], verdict: () => true };
   const { excluded, exclude, includeFree } = createExclusions(log);
   const served = () => wanted.specs.filter(({ id }) => !excluded.has(id));
   const render = () => renderNginx(settings, served(), wanted.verdict);
@@ -106,7 +89,8 @@ export function createNginx(options: NginxOptions): UdpBalancer {
     }
   };
 
-  async function update(specs: Spec[], verdict: (member: string) => boolean | undefined): Promise<boolean> {
+  /** Makes nginx serve these specs. Returns whether anything changed. @throws DriverError */
+  async function update(specs: Spec[], verdict: MemberVerdict): Promise<boolean> {
     wanted = { specs, verdict };
     makeRuntimeFolders(layout);
     await includeFree(specs);
@@ -133,7 +117,11 @@ export function createNginx(options: NginxOptions): UdpBalancer {
 
   return {
     update,
-    async check(spec) {
+    /**
+     * Checks a spec alone, because all specs share one file.
+     * @throws DriverError if nginx rejects the spec or cannot listen on its ports
+     */
+    async check(spec: Spec): Promise<void> {
       if (udpListeners(spec).length === 0) return;
       makeRuntimeFolders(layout);
       const candidate = `${file}.${spec.id}`;
@@ -142,13 +130,18 @@ export function createNginx(options: NginxOptions): UdpBalancer {
       for (const each of endpointsOf(spec)) if (!listening.has(textOf(each))) await tryToBind(each);
       await checkText(program, candidate, text).finally(() => rm(candidate, { force: true }));
     },
+    /** The counters of ended sessions by listener id. */
     read: async () => counters.read(listeners),
+    /** Whether it has been started and does not run. */
     isDown: () => daemon !== null && daemon.pid() === null,
-    excluded: () => excluded,
+    /** Load balancers that are not served, because another program had a port of theirs at the start, and why. */
+    excluded: (): ReadonlyMap<string, Error> => excluded,
     stop: async () => daemon?.stop(),
     release: async () => daemon?.release(),
   };
 }
+
+export type UdpBalancer = ReturnType<typeof createNginx>;
 
 /** The load balancers without nginx, because another program had a port of theirs. */
 function createExclusions(log: Logger) {
