@@ -33,16 +33,6 @@ interface LeaseOptions {
   now?: () => number;
 }
 
-export interface Lease {
-  lost: AbortSignal;
-  /** Whether this host may hold addresses while the lease is valid. */
-  allowAddresses(allowed: boolean): void;
-  /** Renews it now, and again periodically. */
-  renew(): void;
-  /** Stops renewing it. The file stays if `keepFile`: the next agent of this host continues the lease. */
-  stop(keepFile: boolean): Promise<void>;
-}
-
 const watchMs = 100;
 const mostRenewMs = 1000;
 
@@ -50,7 +40,7 @@ const mostRenewMs = 1000;
 export const renewMsOf = (leaseSeconds: number) => Math.min(mostRenewMs, (leaseSeconds * 1000) / 4);
 
 /** Renews an acquired lease until it is lost or `stop`. It writes its file only after `allowAddresses(true)`. */
-export function startLease(options: LeaseOptions): Lease {
+export function startLease(options: LeaseOptions) {
   const { pool, host, leaseSeconds, file, report, onRenewed, log, now = uptime } = options;
   const lost = new AbortController();
   const over = new AbortController();
@@ -98,12 +88,15 @@ export function startLease(options: LeaseOptions): Lease {
   const ended = run();
   return {
     lost: lost.signal,
-    allowAddresses(allowed) {
+    /** Whether this host may hold addresses while the lease is valid. */
+    allowAddresses(allowed: boolean): void {
       mayHold = allowed;
       writeFile();
     },
+    /** Renews it now, and again periodically. */
     renew: () => wake.abort(),
-    async stop(keepFile) {
+    /** Stops renewing it. The file stays if `keepFile`: the next agent of this host continues the lease. */
+    async stop(keepFile: boolean): Promise<void> {
       over.abort();
       clearInterval(watch);
       if (!keepFile) removeFile(file);
@@ -112,6 +105,8 @@ export function startLease(options: LeaseOptions): Lease {
     },
   };
 }
+
+export type Lease = ReturnType<typeof startLease>;
 
 /** Readers see the old text or the new one. */
 function replaceFile(file: string, text: string): void {

@@ -15,12 +15,6 @@ import { createPublishQueue } from './publish-queue.ts';
 import { createStateCodec, decodeStates } from './state-codec.ts';
 import * as store from './store.ts';
 
-/** Publishers of a region, one for each kind. */
-export interface Publishers {
-  of<State>(kind: PublishedKind): Publisher<State>;
-  stop(): Promise<void>;
-}
-
 interface PublishersDeps {
   db: Db;
   keyring: Keyring;
@@ -38,8 +32,8 @@ interface PublishersDeps {
 const defaultPollMs = 500;
 const decompress = promisify(gunzip);
 
-/** Publishes until `stop`, which waits for requests that are being published, but not for the hosts. */
-export function createPublishers(deps: PublishersDeps): Publishers {
+/** Publishers of a region, one for each kind. They publish until `stop`, which waits for requests that are being published, but not for the hosts. */
+export function createPublishers(deps: PublishersDeps) {
   const { db, keyring, listener, regionId } = deps;
   const codec = createStateCodec(keyring, regionId);
   const watch = createProgressWatch(deps);
@@ -80,7 +74,7 @@ export function createPublishers(deps: PublishersDeps): Publishers {
         return new Map(await Promise.all(read));
       },
     }),
-    async stop() {
+    async stop(): Promise<void> {
       clearInterval(timer);
       await unfollow();
       await queue.idle();
@@ -88,3 +82,5 @@ export function createPublishers(deps: PublishersDeps): Publishers {
     },
   };
 }
+
+export type Publishers = ReturnType<typeof createPublishers>;

@@ -27,23 +27,13 @@ interface CephMountOptions {
   log: Logger;
 }
 
-export interface CephMount {
-  /** Resolves when the directory is mounted. @throws Error */
-  open(): Promise<void>;
-  /** Unmounts it, also if it does not respond. */
-  close(): Promise<void>;
-  /** Leaves it mounted, for the next process to adopt. */
-  release(): Promise<void>;
-  isMounted(): boolean;
-}
-
 const CHECK_MS = 10_000;
 const CHECK_SECONDS = 5;
 /** Checks that may fail in a row, because a failover of metadata servers takes seconds. */
 const MAX_FAILURES = 3;
 
 /** Mounts nothing before `open`. */
-export function createCephMount(options: CephMountOptions): CephMount {
+export function createCephMount(options: CephMountOptions) {
   const { target, state, onRemount, log } = options;
   let daemon: Daemon | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -64,7 +54,8 @@ export function createCephMount(options: CephMountOptions): CephMount {
   };
   return {
     isMounted: () => daemon !== null && daemon.pid() !== null,
-    async open() {
+    /** Resolves when the directory is mounted. @throws Error */
+    async open(): Promise<void> {
       if (daemon) return;
       const path = await subvolumePath(options);
       await mkdir(state, { recursive: true, mode: 0o700 });
@@ -83,13 +74,17 @@ export function createCephMount(options: CephMountOptions): CephMount {
       });
       timer = setInterval(() => void check(), CHECK_MS).unref();
     },
-    async close() {
+    /** Unmounts it, also if it does not respond. */
+    async close(): Promise<void> {
       await end('stop');
       await unmount(target);
     },
+    /** Leaves it mounted, for the next process to adopt. */
     release: () => end('release'),
   };
 }
+
+export type CephMount = ReturnType<typeof createCephMount>;
 
 function argumentsOf({ conf, user, filesystem, state, target }: CephMountOptions, path: string): string[] {
   const log = ['--log-file', join(state, 'ceph-fuse-client.log')];

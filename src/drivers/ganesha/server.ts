@@ -40,22 +40,6 @@ import { keepRegistered } from './registrations.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 import { removeStaleRegistrations } from './stale-registrations.ts';
 
-export interface NfsServer {
-  /** Starts Ganesha with all exports, or adopts a running one with the same settings. @throws DriverError */
-  start(): Promise<void>;
-  /** @throws DriverError, retryable, if Ganesha does not confirm within 30 s or does not accept its configuration */
-  reload(): Promise<Reload>;
-  isUp(): boolean;
-  /** Whether it is up and does not respond. */
-  isSilent(): boolean;
-  /** As served: without NFSv3 if no rpcbind responds. */
-  settings(): ServerSettings;
-  /** Stops Ganesha, and the rpcbind that this process started. */
-  stop(): Promise<void>;
-  /** Leaves Ganesha running for the next process to adopt. */
-  release(): Promise<void>;
-}
-
 interface NfsServerOptions {
   layout: Layout;
   programs: GaneshaPrograms;
@@ -85,7 +69,7 @@ const RELOAD_TIMEOUT_MS = 10_000;
 const LOG_POLL_MS = 3;
 
 /** Runs nothing before `start`. */
-export function nfsServer(options: NfsServerOptions): NfsServer {
+export function nfsServer(options: NfsServerOptions) {
   const { layout, jail, host, port, mountPort, version3, log } = options;
   const rpcbind = rpcbindFor(options.programs.rpcbind, layout, log);
   let settings: ServerSettings = { bindAddress: bindAddress(host), port, mountPort, version3: false };
@@ -110,7 +94,8 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
   }
 
   return {
-    async start() {
+    /** Starts Ganesha with all exports, or adopts a running one with the same settings. @throws DriverError */
+    async start(): Promise<void> {
       try {
         await startOnce();
       } catch (err) {
@@ -121,6 +106,7 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       }
       endRegistering = keepRegistered(() => (settings.version3 && daemon?.pid() != null ? settings : null), probe);
     },
+    /** @throws DriverError, retryable, if Ganesha does not confirm within 30 s or does not accept its configuration */
     reload: shared(async () => {
       await options.awaitPreparation();
       await jail?.emptyTmp();
@@ -130,20 +116,26 @@ export function nfsServer(options: NfsServerOptions): NfsServer {
       return reloaded;
     }),
     isUp: () => daemon?.pid() != null,
+    /** Whether it is up and does not respond. */
     isSilent: () => daemon?.isSilent() ?? false,
+    /** As served: without NFSv3 if no rpcbind responds. */
     settings: () => settings,
-    async stop() {
+    /** Stops Ganesha, and the rpcbind that this process started. */
+    async stop(): Promise<void> {
       endRegistering();
       await daemon?.stop();
       await rpcbind.stop();
     },
-    async release() {
+    /** Leaves Ganesha running for the next process to adopt. */
+    async release(): Promise<void> {
       endRegistering();
       await daemon?.release();
       await rpcbind.release();
     },
   };
 }
+
+export type NfsServer = ReturnType<typeof nfsServer>;
 
 /** Paths of Ganesha's files, for this process and (`seen…`) as Ganesha sees them. */
 interface Places {

@@ -43,23 +43,17 @@ function checked(spec: Spec): Spec {
   return spec;
 }
 
-/** Assigns numbers to exports, by the id of the share. */
-export interface ExportIds {
-  /** Returns the number of the share, or assigns a free one. */
-  take(id: string): number;
-  /** Call it only after Ganesha has confirmed the removal of the export. */
-  release(id: string): void;
-}
-
 /**
- * Reuses a number as late as possible: a client with a file handle of a removed share must get ESTALE, not another share.
+ * Assigns numbers to exports, by the id of the share. It reuses a number as late as possible: a client with a file handle of a
+ * removed share must get ESTALE, not another share.
  */
-export function exportIds(specs: Iterable<Spec>): ExportIds {
+export function exportIds(specs: Iterable<Spec>) {
   const numbers = new Map([...specs].map((spec) => [spec.id, spec.exportId]));
   const taken = new Set(numbers.values());
   let last = Math.max(0, ...taken);
   return {
-    take(id) {
+    /** Returns the number of the share, or assigns a free one. */
+    take(id: string): number {
       const own = numbers.get(id);
       if (own !== undefined) return own;
       for (let step = 0; step < LAST_EXPORT_ID; step += 1) {
@@ -74,9 +68,12 @@ export function exportIds(specs: Iterable<Spec>): ExportIds {
         retryable: false,
       });
     },
-    release(id) {
+    /** Call it only after Ganesha has confirmed the removal of the export. */
+    release(id: string): void {
       taken.delete(numbers.get(id) ?? 0);
       numbers.delete(id);
     },
   };
 }
+
+export type ExportIds = ReturnType<typeof exportIds>;

@@ -30,31 +30,6 @@ interface Running {
   worker: number;
 }
 
-export interface HaproxyProcess {
-  /** Starts HAProxy, or adopts a running one. */
-  start(): Promise<void>;
-  isUp(): boolean;
-  /** Whether it is up and does not respond. */
-  isSilent(): boolean;
-  /** @throws DriverError while HAProxy is down */
-  running(): Promise<Running>;
-  /** Sends commands to the current worker. */
-  ask: Ask;
-  /**
-   * Loads the configuration on disk, which has this revision. Resolves with an error if HAProxy rejects it and keeps the
-   * previous one. @throws DriverError if the result is unknown, for example while HAProxy is down
-   */
-  reload(revision: string): Promise<{ refused: DriverError | null }>;
-  /** How often HAProxy has been reloaded since its start. */
-  reloads(): Promise<number>;
-  /** The pids of replaced workers, which drain their connections. */
-  oldWorkers(): Promise<number[]>;
-  /** Empty if the worker has ended or does not respond. */
-  askOldWorker(pid: number, commands: string[]): Promise<string>;
-  stop(): Promise<void>;
-  release(): Promise<void>;
-}
-
 interface HaproxyProcessOptions {
   layout: Layout;
   haproxy: string;
@@ -77,7 +52,7 @@ const checking = limited(2);
 const DESCRIPTION = /^description: cloudyard ([\w.-]+) ([\w.-]+)$/m;
 
 /** Runs nothing before `start`. */
-export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyProcess {
+export function createHaproxyProcess(options: HaproxyProcessOptions) {
   const { layout, log } = options;
   const master = runtimeSocket(layout.masterSocket);
   const current = retrying(runtimeSocket(layout.masterSocket, '@1;'));
@@ -85,11 +60,17 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   let known: Running | null = null;
 
   const readCurrent = async () => (known = parseInfo(await current(['show info'])));
-  const running = async () => known ?? readCurrent();
+  const processes = () => retrying(master)(['show proc']);
+  /** @throws DriverError while HAProxy is down */
+  const running = async (): Promise<Running> => known ?? readCurrent();
 
+  /**
+   * Loads the configuration on disk, which has this revision. Resolves with an error if HAProxy rejects it and keeps the
+   * previous one. @throws DriverError if the result is unknown, for example while HAProxy is down
+   */
   async function reload(revision: string): Promise<{ refused: DriverError | null }> {
     if (daemon?.pid() == null) throw proxyUnavailable('HAProxy is down');
-    const failures = failedReloads(await retrying(master)(['show proc']));
+    const failures = failedReloads(await processes());
     const logged = await logSize(layout.logFile);
     daemon.signal('SIGUSR2');
     const admin = runtimeSocket(layout.adminSocket(revision));
@@ -105,8 +86,8 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
       }
       if (daemon.pid() === null) throw proxyUnavailable('HAProxy died during a reload');
       if (poll % POLLS_PER_MASTER_CHECK === 0) {
-        const processes = await master(['show proc']).catch(() => '');
-        if (failedReloads(processes) > failures) return { refused: await rejection(layout, logged) };
+        const now = await master(['show proc']).catch(() => '');
+        if (failedReloads(now) > failures) return { refused: await rejection(layout, logged) };
       }
       await sleep(POLL_MS);
     }
@@ -114,16 +95,19 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
   }
 
   return {
-    async start() {
+    /** Starts HAProxy, or adopts a running one. */
+    async start(): Promise<void> {
       daemon = await startMaster(options, master, () => {
         known = null;
       });
       await readCurrent();
     },
     isUp: () => daemon?.pid() != null,
+    /** Whether it is up and does not respond. */
     isSilent: () => daemon?.isSilent() ?? false,
     running,
-    async ask(commands) {
+    /** Sends commands to the current worker. */
+    async ask(commands: string[]): Promise<string> {
       const { revision } = await running();
       return runtimeSocket(layout.adminSocket(revision))(commands).catch((err: unknown) => {
         known = null;
@@ -133,17 +117,22 @@ export function createHaproxyProcess(options: HaproxyProcessOptions): HaproxyPro
       });
     },
     reload,
-    reloads: async () => Number(/^\d+\s+master\s+(\d+)/m.exec(await retrying(master)(['show proc']))?.[1] ?? 0),
-    oldWorkers: async () => oldWorkersIn(await retrying(master)(['show proc'])),
-    askOldWorker: (pid, commands) =>
+    /** How often HAProxy has been reloaded since its start. */
+    reloads: async () => Number(/^\d+\s+master\s+(\d+)/m.exec(await processes())?.[1] ?? 0),
+    /** The pids of replaced workers, which drain their connections. */
+    oldWorkers: async () => oldWorkersIn(await processes()),
+    /** Empty if the worker has ended or does not respond. */
+    askOldWorker: (pid: number, commands: string[]) =>
       retrying(runtimeSocket(layout.masterSocket, `@!${pid};`))(commands).catch(() => ''),
-    async stop() {
+    async stop(): Promise<void> {
       await daemon?.stop();
       log.debug('haproxy stopped');
     },
     release: async () => daemon?.release(),
   };
 }
+
+export type HaproxyProcess = ReturnType<typeof createHaproxyProcess>;
 
 function startMaster(options: HaproxyProcessOptions, master: Ask, onStart: () => void): Promise<Daemon> {
   const { layout, haproxy, log } = options;

@@ -9,17 +9,12 @@ import type { Service } from './routers.ts';
 
 export type Checks = Partial<Record<Service, () => Promise<void>>>;
 
-export interface Health {
-  /** True until two checks have failed, so also before the first one. */
-  isUp(service: Service): boolean;
-}
-
 const CHECK_MS = 500;
 const CHECK_TIMEOUT_MS = 1_500;
 const FAILURES = 2;
 
 /** Checks until the process ends. A service without a check is always up. `onChange` must not throw. */
-export function watchServices(checks: Checks, onChange: (service: Service, isUp: boolean) => void): Health {
+export function watchServices(checks: Checks, onChange: (service: Service, isUp: boolean) => void) {
   const down = new Set<Service>();
 
   const watch = async (service: Service, check: () => Promise<void>) => {
@@ -35,5 +30,10 @@ export function watchServices(checks: Checks, onChange: (service: Service, isUp:
     }
   };
   for (const [service, check] of Object.entries(checks)) void watch(service as Service, check);
-  return { isUp: (service) => !down.has(service) };
+  return {
+    /** True until two checks have failed, so also before the first one. */
+    isUp: (service: Service) => !down.has(service),
+  };
 }
+
+export type Health = ReturnType<typeof watchServices>;

@@ -24,25 +24,6 @@ import { renderClientConf, renderGroup, type GroupSettings } from './configurati
 import { exportSizes, probeExports } from './probe.ts';
 import type { PublishedShare } from './share-state.ts';
 
-export interface GroupServer {
-  /** Resolves when an export responds, with the shares that do. */
-  start(shares: ReadonlyMap<string, PublishedShare>): Promise<Set<string>>;
-  /** Brings the exports to these. @throws DriverError unless Ganesha has confirmed its configuration */
-  reload(shares: ReadonlyMap<string, PublishedShare>): Promise<Reload>;
-  /** The shares that respond. @throws if the server does not respond */
-  probe(): Promise<Set<string>>;
-  /** The sizes that these exports show to clients, bytes. Exports that do not respond are missing. */
-  sizes(ids: string[]): Promise<Map<string, number>>;
-  /** Whether it has started and not ended. */
-  isUp(): boolean;
-  /** Ganesha ends after this time, unless another call extends it. */
-  mayServeFor(ms: number): void;
-  /** The supervisor starts it again. */
-  restart(): void;
-  /** Ends it permanently; resolves when the process has ended. Needs no network. */
-  kill(): Promise<void>;
-}
-
 interface GroupServerOptions {
   settings: GroupSettings;
   folder: string;
@@ -87,7 +68,7 @@ const PROBE_TIMEOUT_MS = 3000;
 const PROBE_EVERY_MS = 50;
 
 /** Runs nothing before `start`. It cannot be started again after `kill`. */
-export function groupServer(options: GroupServerOptions): GroupServer {
+export function groupServer(options: GroupServerOptions) {
   const { settings, folder } = options;
   const files = filesOf(folder);
   const ending = new AbortController();
@@ -108,7 +89,8 @@ export function groupServer(options: GroupServerOptions): GroupServer {
   const probe = () => probeExports(target, exported);
 
   return {
-    async start(shares) {
+    /** Resolves when an export responds, with the shares that do. */
+    async start(shares: ReadonlyMap<string, PublishedShare>): Promise<Set<string>> {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await killServer(folder);
       const conf = await readFile(settings.cephConf, 'utf8');
@@ -130,22 +112,29 @@ export function groupServer(options: GroupServerOptions): GroupServer {
       refuseEnded();
       return untilHealthy(probe, ending.signal);
     },
-    async reload(shares) {
+    /** Brings the exports to these. @throws DriverError unless Ganesha has confirmed its configuration */
+    async reload(shares: ReadonlyMap<string, PublishedShare>): Promise<Reload> {
       await write(shares);
       return reloadGanesha(() => daemon, callServer, files.log);
     },
+    /** The shares that respond. @throws if the server does not respond */
     probe,
-    sizes: (ids) => exportSizes(target, ids),
+    /** The sizes that these exports show to clients, bytes. Exports that do not respond are missing. */
+    sizes: (ids: string[]) => exportSizes(target, ids),
+    /** Whether it has started and not ended. */
     isUp: () => daemon !== null && !isStarting && daemon.pid() !== null,
-    mayServeFor(ms) {
+    /** Ganesha ends after this time, unless another call extends it. */
+    mayServeFor(ms: number): void {
       const hundredths = Math.floor(uptime() * 100 + ms / 10);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       // The watcher reads the old or the new file.
       writeFileSync(`${files.validUntil}.new`, `${hundredths}\n`);
       renameSync(`${files.validUntil}.new`, files.validUntil);
     },
+    /** The supervisor starts it again. */
     restart: () => daemon?.signal('SIGKILL'),
-    async kill() {
+    /** Ends it permanently; resolves when the process has ended. Needs no network. */
+    async kill(): Promise<void> {
       ending.abort();
       killed.resolve();
       // It fails without descriptors, and the end of a server that has started needs none.
@@ -154,6 +143,8 @@ export function groupServer(options: GroupServerOptions): GroupServer {
     },
   };
 }
+
+export type GroupServer = ReturnType<typeof groupServer>;
 
 /** Starts Ganesha with a watcher, and again whenever it ends. */
 function supervise(
