@@ -16,7 +16,6 @@ import { truncateLong } from '../daemon-logs.ts';
 import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
-import { activeRequests } from './active-requests.ts';
 import { busyPortSeconds } from '../ports.ts';
 import { limited, shared, type Turn } from '../../platform/turns.ts';
 import { reloadAgain, resultOf, runBatch } from './batch.ts';
@@ -31,7 +30,7 @@ import { maxConnections as affordableConnections } from './limits.ts';
 import type { Change } from './plans.ts';
 import { createProbes } from './probes.ts';
 import { createHaproxyProcess } from './process.ts';
-import { createTrafficCounters, readAll } from './readings.ts';
+import { activeRequests, createTrafficCounters, readAll } from './readings.ts';
 import { recheckMembers } from './member-recheck.ts';
 import { allPools, syncServers, updateUdp } from './server-sync.ts';
 

@@ -10,9 +10,15 @@
  * from there, and the traffic between the last reading of this one and the first of that one is not counted.
  */
 import { listenerMode } from '../load-balancer-rules.ts';
-import { zeroCounters, type ListenerCounters, type LoadBalancerReading, type MemberHealth } from '../load-balancer.ts';
+import {
+  addressesOf,
+  zeroCounters,
+  type ListenerCounters,
+  type LoadBalancerReading,
+  type MemberHealth,
+} from '../load-balancer.ts';
 import { isProbedByDriver } from './monitor-lines.ts';
-import { LISTENER, POOL, poolName, serverName } from './configuration.ts';
+import { LISTENER, listenerName, POOL, poolName, serverName } from './configuration.ts';
 import type { Host } from './host.ts';
 import type { HaproxyProcess } from './process.ts';
 import { type ObservedServer, parseServersState } from './servers.ts';
@@ -175,4 +181,23 @@ function membersOf(host: Host, spec: Spec, servers: Map<string, ObservedServer>)
     }
   }
   return members;
+}
+
+/**
+ * The number of requests in progress at these addresses, from `show sess` of all workers: HTTP connections are listed while they
+ * have a request, TCP connections always.
+ */
+export async function activeRequests({ specs, process }: Host, addresses: ReadonlySet<string>): Promise<number> {
+  const frontends = new Set(
+    [...specs.values()]
+      .filter((spec) => addressesOf(spec).some((address) => addresses.has(address)))
+      .flatMap(({ listeners }) => listeners.map(({ id }) => listenerName(id))),
+  );
+  const old = await process.oldWorkers();
+  const answers = await Promise.all([
+    process.ask(['show sess']),
+    ...old.map((pid) => process.askOldWorker(pid, ['show sess'])),
+  ]);
+  const found = answers.flatMap((text) => [...text.matchAll(/^0x\w+: proto=\S+ src=\S+ fe=(\S+) /gm)]);
+  return found.filter(([, frontend = '']) => frontends.has(frontend)).length;
 }
