@@ -2,8 +2,8 @@
  * Workers of an nginx whose master was killed: they keep the ports that the next nginx needs. Their command line names no
  * folder, so they are identified by our log, which they hold open.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { descriptorsOf, liveProcess, parentOf, pidsOfHost } from '../../platform/running-processes.ts';
+import { endProcess } from '../end-process.ts';
 
 const TERMINATION_MS = 2_000;
 
@@ -14,12 +14,11 @@ export function orphansOf(log: string): number[] {
 
 /** Ends these workers: SIGTERM, and SIGKILL after 2 s. Returns their pids. */
 export async function endOrphans(log: string): Promise<number[]> {
-  const orphans = orphansOf(log);
-  for (const pid of orphans) process.kill(pid, 'SIGTERM');
-  const deadline = performance.now() + TERMINATION_MS;
-  while (orphans.some((pid) => liveProcess(pid)) && performance.now() < deadline) await sleep(10);
-  for (const pid of orphans) if (liveProcess(pid)) process.kill(pid, 'SIGKILL');
-  return orphans;
+  const orphans = orphansOf(log)
+    .map(liveProcess)
+    .filter((found) => found !== null);
+  await Promise.all(orphans.map((found) => endProcess(found, TERMINATION_MS)));
+  return orphans.map(({ pid }) => pid);
 }
 
 function isWorker(pid: number): boolean {
