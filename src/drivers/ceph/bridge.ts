@@ -58,6 +58,9 @@ export interface CephBridge {
   pid(): number | null;
 }
 
+/** What most callers of a cluster need. */
+export type CephCaller = Pick<CephBridge, 'call'>;
+
 interface Pending {
   operation: string;
   settle(error: DriverError | null, result?: unknown): void;

@@ -9,13 +9,13 @@ import { DriverError } from '../driver.ts';
 import type { FileShareUsage } from '../file-share.ts';
 import { checkedId, isId } from '../id-files.ts';
 import { limited } from '../../platform/turns.ts';
-import type { CephBridge } from './bridge.ts';
+import type { CephCaller } from './bridge.ts';
 import { managerCommand, monitorCommand } from './commands.ts';
 import { hasErrno } from './errors.ts';
 
 /** Where a region keeps file shares. */
 export interface SharePlace {
-  bridge: Pick<CephBridge, 'call'>;
+  bridge: CephCaller;
   regionId: number;
   pool: string;
   filesystem: string;
@@ -147,7 +147,7 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
 
 /** Creates the user of a subvolume, or gives the one that exists its capabilities. Returns the key. */
 async function ensureUser(
-  bridge: Pick<CephBridge, 'call'>,
+  bridge: CephCaller,
   filesystem: string,
   user: string,
   { path, data_pool, pool_namespace }: Info,
@@ -170,11 +170,7 @@ async function ensureUser(
 }
 
 /** Creates a subvolume without a quota, for data that is not of a share, unless it exists. Returns its path. */
-export async function ensureSubvolume(
-  bridge: Pick<CephBridge, 'call'>,
-  filesystem: string,
-  name: string,
-): Promise<string> {
+export async function ensureSubvolume(bridge: CephCaller, filesystem: string, name: string): Promise<string> {
   const { manage, info } = subvolumesAt(bridge, { vol_name: filesystem });
   await manage('create', { sub_name: name });
   const found = await info(name);
@@ -183,7 +179,7 @@ export async function ensureSubvolume(
 }
 
 /** Commands of the subvolumes of a filesystem, or of a group of it. */
-function subvolumesAt(bridge: Pick<CephBridge, 'call'>, place: { vol_name: string; group_name?: string }) {
+function subvolumesAt(bridge: CephCaller, place: { vol_name: string; group_name?: string }) {
   const inTurn = limited(CONCURRENT_COMMANDS);
   const manage = <Result = unknown>(command: string, args: Record<string, unknown> = {}): Promise<Result> =>
     inTurn(() => managerCommand(bridge, { prefix: `fs subvolume ${command}`, ...place, ...args }));
