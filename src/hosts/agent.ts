@@ -11,8 +11,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { openUnboundedPool } from '../platform/db.ts';
 import type { Db } from '../platform/db.ts';
-import type { Keyring } from '../platform/encryption.ts';
-import type { Listener } from '../platform/listener.ts';
 import type { Logger } from '../platform/log.ts';
 import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import * as store from './agent-store.ts';
@@ -22,15 +20,12 @@ import type { Lease } from './lease.ts';
 import { hostFolder, leaseFileName } from './part.ts';
 import type { HostPart, RegionView } from './part.ts';
 import { runSession } from './session.ts';
+import type { SessionOptions } from './session.ts';
 import { hostsOfRegion, stopMarginSeconds } from './store.ts';
 import type { AppliedStates, HostReport } from './table.ts';
 import { createUpdates } from './updates.ts';
 
-export interface AgentOptions {
-  db: Db;
-  keyring: Keyring;
-  listener: Listener;
-  log: Logger;
+export interface AgentOptions extends Pick<SessionOptions, 'db' | 'keyring' | 'listener' | 'log' | 'parts' | 'now'> {
   /** The region, without what the agent reads from the database. */
   region: Omit<RegionView, 'self' | 'hosts'>;
   name: string;
@@ -38,12 +33,8 @@ export interface AgentOptions {
   interface: string | null;
   dataDir: string;
   version: string;
-  /** In the order in which they start. */
-  parts: HostPart[];
   /** Called if the agent cannot continue: another agent has its name. */
   onFatal(error: Error): void;
-  /** See LeaseOptions. */
-  now?: () => number;
 }
 
 export interface Agent {

@@ -7,9 +7,10 @@ import type { Incarnation } from './agent-store.ts';
 import type { Lease } from './lease.ts';
 import type { HostPart, HostState } from './part.ts';
 
-interface HostStateFollowerOptions {
+export interface HostStateFollowerOptions {
   db: Db;
   host: Incarnation;
+  /** In the order in which they start. */
   parts: HostPart[];
   lease: Lease;
   leaseSeconds: number;

@@ -23,19 +23,20 @@ export interface PublishRequest extends store.Key {
   reject(error: unknown): void;
 }
 
-interface PublishQueueOptions {
+export interface PublishQueueOptions {
   db: Db;
   codec: StateCodec;
   log: Logger;
   regionId: number;
+  /** From `claimPublishing` of store.ts. */
   epoch: number;
   onPublished(requests: PublishRequest[]): void;
+  /** Another worker has claimed the region; this queue publishes nothing more. */
   onSuperseded(): void;
 }
 
 const maxBatch = 200;
 
-/** `epoch`: from `claimPublishing`. `onSuperseded`: another worker has claimed the region; this queue publishes nothing more. */
 export function createPublishQueue(options: PublishQueueOptions) {
   const queue: PublishRequest[] = [];
   const publishAll = shared(async () => {

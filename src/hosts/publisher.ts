@@ -5,26 +5,18 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { unlessAborted } from '../drivers/ends-within.ts';
-import type { Db } from '../platform/db.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
-import type { Logger } from '../platform/log.ts';
 import type { PublishedKind, Publisher } from './part.ts';
 import { createProgressWatch } from './progress-watch.ts';
 import { createPublishQueue } from './publish-queue.ts';
+import type { PublishQueueOptions } from './publish-queue.ts';
 import { createStateCodec, decodeStates } from './state-codec.ts';
 import * as store from './store.ts';
 
-interface PublishersDeps {
-  db: Db;
+interface PublishersDeps extends Pick<PublishQueueOptions, 'db' | 'log' | 'regionId' | 'epoch' | 'onSuperseded'> {
   keyring: Keyring;
   listener: Listener;
-  log: Logger;
-  regionId: number;
-  /** From `claimPublishing` of store.ts. */
-  epoch: number;
-  /** Called when another worker has claimed the region. */
-  onSuperseded(): void;
   /** How often to check without a notification; default 500. */
   pollMs?: number;
 }

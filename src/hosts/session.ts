@@ -16,7 +16,6 @@ import * as store from './agent-store.ts';
 import type { Incarnation, PublishedState } from './agent-store.ts';
 import { createApplier } from './applier.ts';
 import type { Applier } from './applier.ts';
-import type { Lease } from './lease.ts';
 import { createObservations } from './observations.ts';
 import type { Observations } from './observations.ts';
 import { canHandOver } from './part.ts';
@@ -24,7 +23,7 @@ import type { HostPart, RegionView } from './part.ts';
 import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
 import { CannotServe, createHostStateFollower } from './host-state.ts';
-import type { HostStateFollower } from './host-state.ts';
+import type { HostStateFollower, HostStateFollowerOptions } from './host-state.ts';
 import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
 import type { Key } from './store.ts';
 import type { AppliedStates } from './table.ts';
@@ -32,14 +31,9 @@ import { createTimeline } from './timeline.ts';
 import type { Timeline } from './timeline.ts';
 import type { Update, Updates } from './updates.ts';
 
-interface SessionOptions {
-  db: Db;
+export interface SessionOptions extends Omit<HostStateFollowerOptions, 'onServing'> {
   keyring: Keyring;
   listener: Listener;
-  log: Logger;
-  parts: HostPart[];
-  host: Incarnation;
-  lease: Lease;
   updates: Updates;
   /** Aborts when the lease is lost or the agent stops. */
   signal: AbortSignal;
@@ -47,15 +41,12 @@ interface SessionOptions {
   isServing: boolean;
   /** Whether changes wait for the host. */
   isConverged: boolean;
-  leaseSeconds: number;
   /** Resolves when no part serves. */
   stopServing(): Promise<void>;
   onStarted(): void;
   onConverged(): void;
   /** What the next report contains; null: the host has not converged. */
   reportApplied(read: (() => AppliedStates) | null): void;
-  /** See LeaseOptions. */
-  now?: () => number;
 }
 
 /** What the attempts of a session know of each other. */

@@ -18,25 +18,17 @@ import type { DistributionFinding } from './detect.ts';
 import { renameDurably } from '../durable-files.ts';
 import { layoutOf, makeFolders, namesIn, type Layout } from './layout.ts';
 import { createGateCertificate } from './gate-certificate.ts';
-import { readReport, startGate } from './gate.ts';
+import { type GateOptions, readReport, startGate } from './gate.ts';
 import { startDistribution } from './process.ts';
 import { removeContents, removeFolder } from './storage.ts';
 
-export interface DistributionDriverOptions {
+export interface DistributionDriverOptions
+  extends Pick<GateOptions, 'host' | 'port' | 'moves' | 'patience' | 'diskReserve' | 'log'> {
   dataDir: string;
   /** `host:port`, as in the names of images. */
   address: string;
-  host: string;
-  port: number;
-  /** Whether `host` moves between hosts; default: false. */
-  moves?: boolean;
   /** Opens the certificate that clients get; null: plain HTTP. */
   openCertificate: (() => Promise<CertificateSource>) | null;
-  /** Seconds until unreferenced data and abandoned uploads are removed. */
-  patience: number;
-  /** Percent of the disk that pushes must not use. */
-  diskReserve: number;
-  log: Logger;
   finding: DistributionFinding;
   /** A directory that several hosts mount; absent: a folder of the data directory. */
   shared?: SharedRegistries;

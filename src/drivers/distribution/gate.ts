@@ -17,19 +17,14 @@ import { type Layout, makeFolders, namesIn } from './layout.ts';
 import { expectRealm } from './process.ts';
 import { writtenAt } from './storage.ts';
 
-interface GateOptions {
+export interface GateOptions extends Pick<GateConfiguration, 'port' | 'patience' | 'diskReserve' | 'replica'> {
   layout: Layout;
   host: string;
-  port: number;
   /** Whether `host` moves between hosts. This host may have it now, and must respond at others when it does not. */
   moves?: boolean;
   /** Whether it serves TLS, with the certificate that `storeCertificate` stores before each start. */
   hasTls: boolean;
   storeCertificate(): Promise<void>;
-  patience: number;
-  diskReserve: number;
-  /** The name of this host, if other hosts serve the same storage. */
-  replica: string | null;
   log: Logger;
 }
 

@@ -6,7 +6,6 @@
  * shares are served.
  */
 import type { DriverStatus } from '../../platform/driver-status.ts';
-import type { Logger } from '../../platform/log.ts';
 import { onHost, refuseAborted } from '../command.ts';
 import type { FileShareDriver } from '../file-share.ts';
 import { limited, oneAtATime } from '../../platform/turns.ts';
@@ -15,7 +14,7 @@ import { directoryStorage } from './directories.ts';
 import { imageStorage } from './images.ts';
 import { createJail } from './jail.ts';
 import { layoutOf } from './layout.ts';
-import { nfsServer } from './server.ts';
+import { nfsServer, type NfsServerOptions } from './server.ts';
 import {
   applyShare,
   awaitPreparation,
@@ -28,15 +27,9 @@ import {
 } from './shares.ts';
 import { exportIds } from './specs.ts';
 
-export interface GaneshaDriverOptions {
+export interface GaneshaDriverOptions
+  extends Pick<NfsServerOptions, 'host' | 'port' | 'mountPort' | 'version3' | 'log'> {
   dataDir: string;
-  /** The name or address that clients mount from. */
-  host: string;
-  port: number;
-  mountPort: number;
-  /** Serve NFSv3 in addition to NFSv4. */
-  version3: boolean;
-  log: Logger;
   /** What the host can do; default: detect it. */
   finding?: GaneshaFinding;
 }

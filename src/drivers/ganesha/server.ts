@@ -40,13 +40,11 @@ import { keepRegistered } from './registrations.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 import { removeStaleRegistrations } from './stale-registrations.ts';
 
-interface NfsServerOptions {
+export interface NfsServerOptions extends Pick<ServerSettings, 'port' | 'mountPort' | 'version3'> {
   layout: Layout;
   programs: GaneshaPrograms;
+  /** The name or address that clients mount from. */
   host: string;
-  port: number;
-  mountPort: number;
-  version3: boolean;
   /** Null if shares are plain folders. */
   jail: Jail | null;
   log: Logger;

@@ -1,6 +1,7 @@
 /** Verifies bearer tokens of the token server. The gate needs two claims: permission to push, and the storage limit. */
 import { X509Certificate } from 'node:crypto';
 import { jwtVerify } from 'jose';
+import type { RegistryHosting } from '../../registry.ts';
 
 /** The grant of a token for one repository. */
 export interface Grant {
@@ -11,12 +12,8 @@ export interface Grant {
   issuedAt: number;
 }
 
-interface GrantsOptions {
-  /** PEM; contains the public key of the token server. */
-  certificate: string;
-  issuer: string;
-  service: string;
-}
+/** The token server. */
+export type Issuer = Pick<RegistryHosting, 'certificate' | 'issuer' | 'service'>;
 
 interface Access {
   name: string;
@@ -35,7 +32,7 @@ export const leeway = 60;
 const maxCached = 10_000;
 
 /** Returns the check of an Authorization header for one repository (`prefix/name`). Verified tokens are cached. */
-export function createGrants({ certificate, issuer, service }: GrantsOptions) {
+export function createGrants({ certificate, issuer, service }: Issuer) {
   const key = new X509Certificate(certificate).publicKey;
   const cache = new Map<string, Verified>();
 

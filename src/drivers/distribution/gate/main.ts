@@ -15,7 +15,7 @@ import { type Layout, layoutIn } from '../layout.ts';
 import { sendBlob } from './blob.ts';
 import { limitConnections } from './connections.ts';
 import { createForward } from './forward.ts';
-import { createGrants } from './grants.ts';
+import { createGrants, type Issuer } from './grants.ts';
 import { refuse, Refusal } from './refusal.ts';
 import { createRepairs } from './repairs.ts';
 import { createTagLists } from './tags.ts';
@@ -24,7 +24,7 @@ import { checkUploads, createReport, isDiskFull } from './watch.ts';
 import { acceptCertificates, readTls } from './tls.ts';
 import { createWrites } from './writes.ts';
 
-export interface GateConfiguration {
+export interface GateConfiguration extends Issuer {
   /** The folder of the registries. */
   root: string;
   /** The folder of files that do not survive a reboot. */
@@ -36,9 +36,7 @@ export interface GateConfiguration {
   port: number;
   /** The PEM file of the certificate and its key, and the socket for later ones, in `root`; null: plain HTTP. */
   tls: { file: string; socket: string } | null;
-  certificate: string;
-  issuer: string;
-  service: string;
+  /** Seconds until unreferenced data and abandoned uploads are removed. */
   patience: number;
   /** Percent of the disk that pushes must not use. */
   diskReserve: number;
