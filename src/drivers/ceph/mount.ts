@@ -8,14 +8,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Daemon, superviseDaemon } from '../../platform/daemon.ts';
-import type { Logger } from '../../platform/log.ts';
 import { exitStatus, run, timedOut } from '../command.ts';
-import { createCephBridge } from './bridge.ts';
+import { type BridgeOptions, createCephBridge } from './bridge.ts';
 import { ensureSubvolume } from './subvolumes.ts';
 
-interface CephMountOptions {
-  conf: string;
-  user: string;
+interface CephMountOptions extends Pick<BridgeOptions, 'conf' | 'user' | 'log'> {
   filesystem: string;
   /** The subvolume, which is created if it does not exist. */
   subvolume: string;
@@ -24,7 +21,6 @@ interface CephMountOptions {
   /** The folder of the PID file and the log. */
   state: string;
   onRemount(): void;
-  log: Logger;
 }
 
 const CHECK_MS = 10_000;

@@ -17,29 +17,11 @@ import { type PublishedShare, stampOf } from './share-state.ts';
 import { noteSizes, sizesOf, untilSizeShown } from './sizes.ts';
 import { beginTenure, type Ended, type Tenure, type TenureOptions } from './tenure.ts';
 
-export interface NfsGroup {
-  readonly address: string;
-  /** The shares that it should have. A server that runs follows with `refresh`. */
-  readonly shares: Map<string, PublishedShare>;
-  /** Whether this host has the lock. */
-  isHeld(): boolean;
-  /** Whether clients reach it here. */
-  isServing(): boolean;
-  /** How many shares do not respond here; null: all do. */
-  problem(): string | null;
-  /** False: another host has the lock. @throws DriverError if a step failed; then the group is free again */
-  takeOver(): Promise<boolean>;
-  /** Resolves when a server of this host serves `shares`. @throws DriverError if it does not serve this one with its size */
-  refresh(id: string): Promise<void>;
-  /** Stops serving; resolves when nothing of this host serves. */
-  end(): Promise<Ended>;
-}
-
 /** Equals no stamp. */
 const UNCERTAIN = 'uncertain';
 
 /** Serves nothing before `takeOver`. */
-export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
+export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>) {
   const { address, log } = options;
   const shares = new Map<string, PublishedShare>();
   const inTurn = limited(1);
@@ -83,15 +65,21 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
 
   return {
     address,
+    /** The shares that it should have. A server that runs follows with `refresh`. */
     shares,
+    /** Whether this host has the lock. */
     isHeld: () => tenure !== null,
+    /** Whether clients reach it here. */
     isServing: () => tenure?.isServing === true && !tenure.hasEnded(),
-    problem() {
+    /** How many shares do not respond here; null: all do. */
+    problem(): string | null {
       const silent = tenure?.isServing ? silentShares(tenure).length : 0;
       return silent === 0 ? null : `${silent} of ${shares.size} shares at ${address} do not respond`;
     },
+    /** False: another host has the lock. @throws DriverError if a step failed; then the group is free again */
     takeOver: () => inTurn(takeOver),
-    async refresh(id) {
+    /** Resolves when a server of this host serves `shares`. @throws DriverError if it does not serve this one with its size */
+    async refresh(id: string): Promise<void> {
       const before = tenure;
       try {
         await reload();
@@ -105,9 +93,12 @@ export function nfsGroup(options: Omit<TenureOptions, 'onEnd'>): NfsGroup {
       if (tenure.served.get(id) !== stampOf(share)) throw notAccepted(id);
       if (await untilSizeShown(tenure, id, share)) await recordSizes();
     },
-    end: async () => (tenure ? tenure.end('requested') : { released: Promise.resolve() }),
+    /** Stops serving; resolves when nothing of this host serves. */
+    end: async (): Promise<Ended> => (tenure ? tenure.end('requested') : { released: Promise.resolve() }),
   };
 }
+
+export type NfsGroup = ReturnType<typeof nfsGroup>;
 
 function notAccepted(id: string): DriverError {
   return new DriverError(`NFS-Ganesha did not accept the export of ${id}`, {
