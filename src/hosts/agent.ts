@@ -37,15 +37,6 @@ export interface AgentOptions extends Pick<SessionOptions, 'db' | 'keyring' | 'l
   onFatal(error: Error): void;
 }
 
-export interface Agent {
-  /** Resolves when the parts have started for the first time. */
-  started: Promise<void>;
-  /** Resolves when the host has converged for the first time. Soon after, its parts serve. */
-  converged: Promise<void>;
-  /** `keepDataPlanes`: the host keeps serving, and the next agent continues its lease. */
-  stop(mode: ShutdownMode): Promise<void>;
-}
-
 const retryMs = 300;
 const endsByItself = 'the lease ends by itself';
 
@@ -53,7 +44,7 @@ const endsByItself = 'the lease ends by itself';
 export const leaseFileOf = (dataDir: string) => join(dataDir, hostFolder, leaseFileName);
 
 /** Takes the lease of the host, and starts to serve. @throws if another agent has this name, or another host its address */
-export async function startAgent(options: AgentOptions): Promise<Agent> {
+export async function startAgent(options: AgentOptions) {
   const { db, region, parts, log, onFatal } = options;
   const { leaseSeconds } = region.settings;
   // A statement that hangs must not keep the next renewal from another connection.
@@ -86,9 +77,12 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const ended = run().catch((error: unknown) => onFatal(error as Error));
 
   return {
+    /** Resolves when the parts have started for the first time. */
     started: started.promise,
+    /** Resolves when the host has converged for the first time. Soon after, its parts serve. */
     converged: converged.promise,
-    async stop(mode) {
+    /** `keepDataPlanes`: the host keeps serving, and the next agent continues its lease. */
+    async stop(mode: ShutdownMode): Promise<void> {
       stopping.abort(new Error('the agent stops'));
       await ended;
       if (current) await endSession(parts, pool, current, mode, log);
@@ -97,6 +91,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     },
   };
 }
+
+export type Agent = Awaited<ReturnType<typeof startAgent>>;
 
 interface Acquired extends store.Acquired {
   host: Incarnation;

@@ -6,19 +6,7 @@ import { accountFor } from '../confined.ts';
 import { makeFolder } from '../durable-files.ts';
 import { hexOf, type Layout } from './layout.ts';
 
-export interface TestStorage {
-  /** Writes a blob without a link; returns its digest. */
-  blob(text: string): Promise<string>;
-  /** Writes a blob and its link in a repository (`prefix/name`); returns the digest. */
-  layer(repository: string, text: string): Promise<string>;
-  /** Writes an image manifest with these layers, and a tag; returns the digest. */
-  image(repository: string, tag: string, layers: string[]): Promise<string>;
-  link(repository: string, kind: 'layer' | 'manifest', digest: string): Promise<void>;
-  /** Sets the times of all files to a day ago. */
-  age(): Promise<void>;
-}
-
-export function testStorage(layout: Layout): TestStorage {
+export function testStorage(layout: Layout) {
   const write = async (file: string, text: string) => {
     const account = accountFor('registry');
     await makeFolder(dirname(file), account);
@@ -26,31 +14,35 @@ export function testStorage(layout: Layout): TestStorage {
     if (account) await chown(file, account.uid, account.gid);
   };
   const sizes = new Map<string, number>();
-  const blob = async (text: string) => {
+  /** Writes a blob without a link; returns its digest. */
+  const blob = async (text: string): Promise<string> => {
     const digest = `sha256:${hash('sha256', text)}`;
     await write(join(layout.blob(digest), 'data'), text);
     sizes.set(digest, Buffer.byteLength(text));
     return digest;
   };
   const kinds = { layer: '_layers/sha256', manifest: '_manifests/revisions/sha256' };
-  const link: TestStorage['link'] = (repository, kind, digest) =>
+  const link = (repository: string, kind: keyof typeof kinds, digest: string) =>
     write(join(layout.repositories, repository, kinds[kind], hexOf(digest), 'link'), digest);
   return {
     blob,
     link,
-    async layer(repository, text) {
+    /** Writes a blob and its link in a repository (`prefix/name`); returns the digest. */
+    async layer(repository: string, text: string): Promise<string> {
       const digest = await blob(text);
       await link(repository, 'layer', digest);
       return digest;
     },
-    async image(repository, tag, layers) {
+    /** Writes an image manifest with these layers, and a tag; returns the digest. */
+    async image(repository: string, tag: string, layers: string[]): Promise<string> {
       const descriptor = (digest: string) => ({ digest, size: sizes.get(digest) ?? 0 });
       const manifest = await blob(JSON.stringify({ schemaVersion: 2, layers: layers.map(descriptor) }));
       await link(repository, 'manifest', manifest);
       await write(join(layout.repositories, repository, '_manifests/tags', tag, 'current/link'), manifest);
       return manifest;
     },
-    async age() {
+    /** Sets the times of all files to a day ago. */
+    async age(): Promise<void> {
       const yesterday = new Date(Date.now() - 86_400_000);
       for (const folder of [layout.storage, layout.trash]) {
         for (const each of await readdir(folder, { recursive: true }))
@@ -59,3 +51,5 @@ export function testStorage(layout: Layout): TestStorage {
     },
   };
 }
+
+export type TestStorage = ReturnType<typeof testStorage>;

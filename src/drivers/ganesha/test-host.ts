@@ -12,23 +12,6 @@ import { findGanesha, type GaneshaFinding } from './detect.ts';
 
 const execute = promisify(execFile);
 
-export interface TestHost {
-  dataDir: string;
-  port: number;
-  mountPort: number;
-  driver(finding?: Partial<GaneshaFinding>, options?: Partial<Place>): GaneshaDriver;
-  pid(): number;
-  /** Number of completed reloads of exports. */
-  reloads(): number;
-  nfs(tool: 'nfs-ls' | 'nfs-cat', id: string, path?: string): Promise<string>;
-  upload(file: string, id: string, path: string): Promise<string>;
-  url(id: string, path?: string, version?: 3 | 4): string;
-  /** A path of the mounted share on this host. */
-  inside(id: string, path?: string): string;
-  loopDevices(): string[];
-  cleanUp(): void;
-}
-
 type Place = Pick<GaneshaDriverOptions, 'dataDir' | 'port' | 'mountPort'> & { version3?: boolean };
 
 export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}): GaneshaDriver {
@@ -44,7 +27,7 @@ export function testDriver(place: Place, finding: Partial<GaneshaFinding> = {}):
   });
 }
 
-export async function testHost(): Promise<TestHost> {
+export async function testHost() {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-ganesha-'));
   const [port, mountPort] = [await freePort(), await freePort()];
   const root = join(dataDir, 'file-shares');
@@ -59,13 +42,16 @@ export async function testHost(): Promise<TestHost> {
     dataDir,
     port,
     mountPort,
-    driver: (finding, options) => testDriver({ dataDir, port, mountPort, ...options }, finding),
+    driver: (finding?: Partial<GaneshaFinding>, options?: Partial<Place>) =>
+      testDriver({ dataDir, port, mountPort, ...options }, finding),
     pid,
+    /** Number of completed reloads of exports. */
     reloads: () => readFileSync(join(root, 'ganesha/ganesha.log'), 'utf8').split('Reread exports complete').length - 1,
-    nfs: (name, id, path) => tool(name, url(id, path)),
-    upload: (file, id, path) => tool('nfs-cp', file, url(id, path)),
+    nfs: (name: 'nfs-ls' | 'nfs-cat', id: string, path?: string) => tool(name, url(id, path)),
+    upload: (file: string, id: string, path: string) => tool('nfs-cp', file, url(id, path)),
     url,
-    inside: (id, path = '') => join(root, 'mounts', id, path),
+    /** A path of the mounted share on this host. */
+    inside: (id: string, path = '') => join(root, 'mounts', id, path),
     loopDevices: () =>
       execFileSync('losetup', ['-a'], { encoding: 'utf8' })
         .split('\n')
@@ -73,6 +59,8 @@ export async function testHost(): Promise<TestHost> {
     cleanUp: () => cleanUp(dataDir),
   };
 }
+
+export type TestHost = Awaited<ReturnType<typeof testHost>>;
 
 function cleanUp(dataDir: string): void {
   const root = join(dataDir, 'file-shares');

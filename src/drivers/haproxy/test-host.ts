@@ -22,29 +22,11 @@ import { errorLog } from '../nginx/configuration.ts';
 import { orphansOf } from '../nginx/orphaned-workers.ts';
 import { until } from '../../../test/until.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
-import { createHaproxyDriver, type HaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
-import { layoutOf, type Layout } from './layout.ts';
+import { createHaproxyDriver, type HaproxyDriverOptions } from './driver.ts';
+import { layoutOf } from './layout.ts';
 import { retrying, runtimeSocket } from './runtime-socket.ts';
 
-export interface TestHost {
-  dataDir: string;
-  layout: Layout;
-  driver(options?: Partial<Omit<HaproxyDriverOptions, 'finding'>>, finding?: Partial<HaproxyFinding>): HaproxyDriver;
-  /** The response of HAProxy's current worker to a command. */
-  ask(command: string): Promise<string>;
-  /**
-   * Resolves when the current worker will transfer its stick tables to the next one: it does so only after it received them
-   * itself, or timed out after 10 s.
-   */
-  peersSynced(): Promise<void>;
-  /** Resolves when the current worker has entries in a stick table that has this text in its name. */
-  tableFilled(name: string): Promise<void>;
-  /** The pid of HAProxy's master. */
-  pid(): number;
-  cleanUp(): void;
-}
-
-export function testHost(): TestHost {
+export function testHost() {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudyard-haproxy-'));
   const layout = layoutOf(dataDir);
   const pids = () => [join(layout.haproxy, 'haproxy.pid'), join(layout.nginx, 'nginx.pid')];
@@ -59,11 +41,12 @@ export function testHost(): TestHost {
     process.off('exit', cleanUp);
   };
   process.once('exit', cleanUp);
-  const ask: TestHost['ask'] = (command) => retrying(runtimeSocket(layout.masterSocket, '@1;'))([command]);
+  /** The response of HAProxy's current worker to a command. */
+  const ask = (command: string) => retrying(runtimeSocket(layout.masterSocket, '@1;'))([command]);
   return {
     dataDir,
     layout,
-    driver: (options, finding) =>
+    driver: (options?: Partial<Omit<HaproxyDriverOptions, 'finding'>>, finding?: Partial<HaproxyFinding>) =>
       createHaproxyDriver({
         dataDir,
         log: silentLogger,
@@ -72,13 +55,21 @@ export function testHost(): TestHost {
         finding: { ...findHaproxy(), ...finding },
       }),
     ask,
+    /**
+     * Resolves when the current worker will transfer its stick tables to the next one: it does so only after it received them
+     * itself, or timed out after 10 s.
+     */
     peersSynced: () => until(async () => (await ask('show peers')).includes('resync_timeout=<PAST>'), 15, 'peers'),
-    tableFilled: (name) =>
+    /** Resolves when the current worker has entries in a stick table that has this text in its name. */
+    tableFilled: (name: string) =>
       until(async () => new RegExp(`table: \\S*${name}.* used:[1-9]`).test(await ask('show table')), 15, 'entries'),
+    /** The pid of HAProxy's master. */
     pid: () => Number(readFileSync(join(layout.haproxy, 'haproxy.pid'), 'utf8')),
     cleanUp,
   };
 }
+
+export type TestHost = ReturnType<typeof testHost>;
 
 /** Everywhere, also on loopback, as in the default regions file. */
 export const memberRules = createMemberRules({
