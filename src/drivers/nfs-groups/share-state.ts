@@ -1,7 +1,8 @@
 /** The published state of a file share: everything that the host of its group needs to export it. */
 import { hash } from 'node:crypto';
+import type { DesiredFileShare } from '../file-share.ts';
 
-export interface PublishedShare {
+export interface PublishedShare extends Pick<DesiredFileShare, 'rootSquash' | 'access'> {
   /** The address of its group. */
   group: string;
   /** Ganesha's number of the export. It never changes, because it is part of the clients' file handles. */
@@ -14,8 +15,6 @@ export interface PublishedShare {
   /** The user of Ceph, without `client.`, who can reach this folder only, and its key. */
   user: string;
   key: string;
-  rootSquash: boolean;
-  access: { network: string; mode: 'ro' | 'rw' }[];
 }
 
 /**
