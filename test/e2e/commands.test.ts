@@ -198,7 +198,7 @@ describe('other commands', () => {
   it('exit 2 with a one-line error and the usage of that command when the command line is wrong', async () => {
     yard = await openYard(simulated, empty);
     for (const [args, usage] of [
-      [['strat'], 'start|serve|worker'],
+      [['strat'], 'COMMAND'],
       [['worker'], 'worker --region N'],
       [['worker', '--region', 'x'], 'worker --region N'],
       [['token'], 'token create|list|revoke'],

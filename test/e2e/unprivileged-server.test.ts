@@ -43,14 +43,14 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a server without r
     chownSync(join(yard.folder, 'keys'), user, user);
   }
 
-  /** With the checkout where the user can read it. */
-  function startServer(): { output(): string; ended: Promise<number | null> } {
+  /** With the checkout where the user can read it. `owner`: of the data directory. */
+  function startServer(command = 'serve', owner = user): { output(): string; ended: Promise<number | null> } {
     const [checkout, dataDir] = [join(yard.folder, 'checkout'), join(yard.folder, 'api')];
     for (const folder of [checkout, dataDir]) mkdirSync(folder, { recursive: true });
-    chownSync(dataDir, user, user);
+    chownSync(dataDir, owner, owner);
     const preload = serverScript.endsWith('.ts') ? '--import "$2/bin/module-resolution.mjs"' : '';
     const script = `mount --bind "$1" "$2" && exec setpriv --reuid ${user} --regid ${user} --clear-groups \\
-      "$2/node_modules/node/bin/node" ${preload} "$2/${relative(root, serverScript)}" serve`;
+      "$2/node_modules/node/bin/node" ${preload} "$2/${relative(root, serverScript)}" ${command}`;
     const env = { PATH: process.env['PATH']!, ...yard.env, ...settings(), CLOUDYARD_DATA_DIR: dataDir };
     const child = spawn('unshare', ['--mount', 'sh', '-c', script, 'sh', root, checkout], { env });
     let output = '';
@@ -88,6 +88,13 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a server without r
     startServer();
     await until(isReady, 60, 'the server to be ready');
     expect(await statuses()).toEqual([200, 201]);
+  });
+
+  it('reports in doctor that it cannot write to its data directory', async () => {
+    await arrange();
+    const doctor = startServer('doctor', 0);
+    expect(await doctor.ended).toBe(1);
+    expect(doctor.output()).toContain(`this user cannot write to ${join(yard.folder, 'api')} (EACCES)`);
   });
 
   it('is not ready when its key file becomes that of root, and names the command', async () => {
