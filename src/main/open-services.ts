@@ -2,10 +2,13 @@
 import { hostname } from 'node:os';
 import { statementTimeout } from '../http/time-limit.ts';
 import { createDataDirectory } from '../platform/data-directory.ts';
-import { openKeyFile } from '../platform/key-file.ts';
+import type { Db } from '../platform/db.ts';
+import type { Keyring } from '../platform/encryption.ts';
+import { KeyFileError, openKeyFile } from '../platform/key-file.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import { isServerProcess } from '../platform/server-processes.ts';
+import { checkAuthority } from '../resources/registries/token-server/authority.ts';
 import { openClock } from './clock.ts';
 import { type Configuration, configurationFiles, readConfiguration } from './configuration.ts';
 import { findControlPlane } from './control-plane.ts';
@@ -61,8 +64,7 @@ export async function openServices({ settings: given, roles, log, closing, openi
 
   const db = database.connect('cloudyard api', settings.databasePoolSize, { statementTimeout });
   const keyring = openKeyFile(settings.keyFile);
-  const keyProblem = keyring.findProblem();
-  if (keyProblem !== null) throw new Error(keyProblem);
+  if (!isServerProcess) await requireKeys(db, keyring, settings.keyFile);
   const { clock, movableClock, stop } = await openClock(settings, db, log);
   closing.push(async () => stop());
   const controlPlane = await findControlPlane(settings, log);
@@ -88,6 +90,20 @@ export async function openServices({ settings: given, roles, log, closing, openi
     /** Null: no traces. */
     tracer,
   };
+}
+
+/**
+ * What is encrypted with the key file of another installation is lost when the right one is back. Without any file, a process
+ * serves what needs no key.
+ */
+async function requireKeys(db: Db, keyring: Keyring, keyFile: string): Promise<void> {
+  const unusable = keyring.findProblem();
+  if (unusable !== null) throw new Error(unusable);
+  const { problem } = await checkAuthority(db, keyring);
+  if (problem === null || problem instanceof KeyFileError) return;
+  throw new Error(
+    `${keyFile} is not the key file of this database (docs/guides/encryption-keys.md): ${problem.message}`,
+  );
 }
 
 /** Null without a collector of traces; the modules are loaded only with one. Adds the step that sends the remaining spans. */

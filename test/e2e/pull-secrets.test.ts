@@ -1,4 +1,5 @@
 /** Pull secrets with a real registry and a real client, and rotation of their encryption key. */
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -118,6 +119,23 @@ describe('a rotated key', () => {
     expect(results).toHaveLength(2);
     await cloudyard.stop();
   });
+});
+
+it('the key file of another installation is refused at a start', timeout, async () => {
+  yard = await openYard(settings);
+  expect((await (await yard.start(['serve'])).stop()).code).toBe(0);
+  const file = join(yard.dataDir, 'secret.keys');
+  const own = readFileSync(file, 'utf8');
+  const other = `other ${randomBytes(32).toString('base64')}\n`;
+  writeFileSync(file, other);
+  for (const args of [['serve'], ['worker', '--region', '1']]) {
+    expect(await yard.run(args)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${file} is not the key file of this database`),
+    });
+  }
+  writeFileSync(file, other + own);
+  expect((await (await yard.start(['serve'])).stop()).code).toBe(0);
 });
 
 describe('a key file that is missing', () => {
