@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { defineConfig } from 'vitest/config';
-import type { TestUserConfig } from 'vitest/config';
+import { defineConfig, type TestUserConfig } from 'vitest/config';
 import { SlowestFirst } from './test/sequencer.ts';
 import { groupTestFiles } from './test/test-files.ts';
 

@@ -8,8 +8,7 @@ import { quiet } from './quiet.ts';
 import { quantile } from './rounds.ts';
 import { openServices } from './services.ts';
 import type { Row } from './table.ts';
-import { createTenants } from './tenants.ts';
-import type { Tenant } from './tenants.ts';
+import { createTenants, type Tenant } from './tenants.ts';
 import type { Workplace } from './workplace.ts';
 
 const clients = 40;

@@ -2,13 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../src/platform/db.ts';
 import { startBareRoute } from './bare-server.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { latencies, requestsPerSecond } from './load.ts';
 import { interleave, median, quantile, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const keys = 100_000;

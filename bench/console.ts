@@ -4,12 +4,10 @@
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-import type { BrowserContext, Page } from 'playwright-core';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { root } from '../src/platform/program-files.ts';
 import type { Db } from '../src/platform/db.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { findProgram } from './programs.ts';
 import { openServices } from './services.ts';
 import { liftQuotas, newShare, seedShares, sharesPath } from './shares.ts';

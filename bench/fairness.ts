@@ -1,7 +1,6 @@
 /** Latency of one client while another floods the server over 64 connections, against its latency without the flood. */
 import { startCloudyard } from './cloudyard.ts';
-import { latencies, requestsPerSecond } from './load.ts';
-import type { Load } from './load.ts';
+import { latencies, type Load, requestsPerSecond } from './load.ts';
 import { quiet } from './quiet.ts';
 import { quantile, ratios } from './rounds.ts';
 import { openServices } from './services.ts';

@@ -1,7 +1,6 @@
 /** Time from the create of a share to the response that its task is FINISHED, measured by the client. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient, finished } from './client.ts';
-import type { Client } from './client.ts';
+import { type Client, createClient, finished } from './client.ts';
 import { startCloudyard } from './cloudyard.ts';
 import { quiet } from './quiet.ts';
 import { quantile } from './rounds.ts';

@@ -1,16 +1,13 @@
 /** GET of one share, against a bare Fastify route and against pgbench. */
 import { startBareRoute } from './bare-server.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { missingPgbench, transactionsPerSecond } from './pgbench.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import { scope, seedShares, sharesPath } from './shares.ts';
-import { recordStatements, scriptOf } from './statements.ts';
-import type { Script } from './statements.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { recordStatements, type Script, scriptOf } from './statements.ts';
+import { perSecond, type Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const rounds = 9;

@@ -5,20 +5,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { skipReason } from '../test/requires.ts';
 import { startGapClient } from '../test/several-hosts/balancer-region.ts';
-import { labWorks } from '../test/several-hosts/lab.ts';
-import type { LabNode } from '../test/several-hosts/lab.ts';
+import { type LabNode, labWorks } from '../test/several-hosts/lab.ts';
 import { startWriter } from '../test/several-hosts/nfs-hosts.ts';
 import { until } from '../test/until.ts';
 import {
   createBalancer,
   createMany,
   createShare,
+  type HostsRegion,
   leaseSeconds,
   shareOn,
   startHostsRegion,
   urlOn,
 } from './hosts-region.ts';
-import type { HostsRegion } from './hosts-region.ts';
 import type { Row } from './table.ts';
 import { residentMegabytes, timesOf } from './usage.ts';
 import type { Workplace } from './workplace.ts';

@@ -1,11 +1,9 @@
 /** Cost of hot counters: 64 concurrent creates of one client, against creates of 64 clients. No worker runs. */
 import { startCloudyard } from './cloudyard.ts';
-import { requestsPerSecond } from './load.ts';
-import type { Turn } from './load.ts';
+import { requestsPerSecond, type Turn } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import { createTenants } from './tenants.ts';
 import type { Workplace } from './workplace.ts';
 

@@ -2,10 +2,8 @@
 import type { Db } from '../src/platform/db.ts';
 import { aCertificate } from '../src/resources/secrets/test-certificates.ts';
 import { balancersPath, listenersPath, poolsPath } from './balancers.ts';
-import { createClient } from './client.ts';
-import type { Client } from './client.ts';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Client, createClient } from './client.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { untilIdle } from './path.ts';
 import { sum, withStatementLog } from './path-statements.ts';
 import { openServices } from './services.ts';

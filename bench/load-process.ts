@@ -2,8 +2,7 @@
  * The load generator for machines without wrk, and for steady rates. It uses plain sockets, because Node's HTTP client is
  * slower than the server, and supports only responses with a content-length or without a body.
  */
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Load, Turn } from './load.ts';
 

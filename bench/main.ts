@@ -30,12 +30,10 @@ import { runPolicies } from './run-policies.ts';
 import { silence } from './silence.ts';
 import { sinceFirst } from './since-first.ts';
 import { startServer } from './start-server.ts';
-import { tableOf } from './table.ts';
-import type { Row } from './table.ts';
+import { type Row, tableOf } from './table.ts';
 import { updatePool } from './update-pool.ts';
 import { week } from './week.ts';
-import { createWorkplace } from './workplace.ts';
-import type { Workplace } from './workplace.ts';
+import { createWorkplace, type Workplace } from './workplace.ts';
 
 /** A benchmark. It starts processes in the workplace, which stops them. */
 type Bench = (workplace: Workplace) => Promise<Row[]>;

@@ -3,8 +3,7 @@ import { startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import { createTenants } from './tenants.ts';
 import type { Workplace } from './workplace.ts';
 

@@ -1,14 +1,12 @@
 /** GET of one share with two processes of the API, against one. The load generator runs on the same processors. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import { seedShares, sharesPath } from './shares.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import { cpuTimeOf } from './usage.ts';
 import type { Workplace } from './workplace.ts';
 

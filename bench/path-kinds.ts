@@ -1,8 +1,6 @@
 /** From the request to FINISHED for each kind of resource, with 16 clients at a time. Simulated drivers. */
-import { ended } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
-import { createClient, finished } from './client.ts';
-import type { Client } from './client.ts';
+import { type Cloudyard, ended } from './cloudyard.ts';
+import { type Client, createClient, finished } from './client.ts';
 import { interleave } from './rounds.ts';
 import { newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';

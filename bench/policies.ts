@@ -1,6 +1,5 @@
 /** Seeds policies and volumes for benchmarks. */
-import { transaction } from '../src/platform/db.ts';
-import type { Db } from '../src/platform/db.ts';
+import { type Db, transaction } from '../src/platform/db.ts';
 
 const schedulesEach = 3;
 const volumeCount = 1000;

@@ -2,14 +2,11 @@
  * Every GET of a resource, against GET of a file share, and every list against a list of as many file shares.
  * BENCH_READS: the operationIds to measure, separated by commas; default: all.
  */
-import { startCloudyard } from './cloudyard.ts';
-import type { Cloudyard } from './cloudyard.ts';
-import { count, createExamples } from './examples.ts';
-import type { Examples } from './examples.ts';
+import { type Cloudyard, startCloudyard } from './cloudyard.ts';
+import { count, createExamples, type Examples } from './examples.ts';
 import { requestsPerSecond } from './load.ts';
 import { interleave, ratios } from './rounds.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
 
 const rounds = 2;

@@ -11,8 +11,7 @@ import { interleave, median, ratios } from './rounds.ts';
 import { openServices } from './services.ts';
 import { liftQuotas } from './shares.ts';
 import type { Row } from './table.ts';
-import { createWorkplace } from './workplace.ts';
-import type { Workplace } from './workplace.ts';
+import { createWorkplace, type Workplace } from './workplace.ts';
 
 const due = 1000;
 const few = 1000;

@@ -6,8 +6,7 @@ import { silentLogger } from '../src/platform/log.ts';
 import { readSettings } from '../src/main/settings.ts';
 import { checkoutPlaces, root } from '../src/platform/program-files.ts';
 import { configurationFiles, readConfiguration } from '../src/main/configuration.ts';
-import { createServices } from '../src/main/services.ts';
-import type { Services } from '../src/main/services.ts';
+import { createServices, type Services } from '../src/main/services.ts';
 import type { Cloudyard } from './cloudyard.ts';
 import type { Workplace } from './workplace.ts';
 

@@ -2,8 +2,7 @@
  * How long the API is silent after `kill -9`, with a supervisor that starts the command again at once: of the server only,
  * and of every process of the host, the embedded PostgreSQL and the data planes included.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

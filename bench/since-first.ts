@@ -14,10 +14,8 @@ import { startCloudyard, withSettings } from './cloudyard.ts';
 import { finishedPerSecond } from './path.ts';
 import { interleave, ratios } from './rounds.ts';
 import { liftQuotas } from './shares.ts';
-import { perSecond } from './table.ts';
-import type { Row } from './table.ts';
-import { createWorkplace } from './workplace.ts';
-import type { Workplace } from './workplace.ts';
+import { perSecond, type Row } from './table.ts';
+import { createWorkplace, type Workplace } from './workplace.ts';
 
 const execute = promisify(execFile);
 const firstCommit = 'fd1af6c9ade71ea5ac23ef1158641c07fe3534f6';

@@ -4,8 +4,7 @@
  * tables have the same size at the end of every day.
  */
 import { createAudit } from '../src/audit/audit.ts';
-import { connect } from '../src/platform/db.ts';
-import type { Db } from '../src/platform/db.ts';
+import { connect, type Db } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
 import { removeOldNotifications } from '../src/resources/notifications/retention.ts';
 import { removeEndedTasks } from '../src/tasks/retention.ts';

@@ -6,15 +6,13 @@
  * only the state of PostgreSQL and the host remains. "After" means that the step was executed but its response was lost,
  * for example of a commit. A third mode, `meddle`, fails nothing: a client changes the resource at that step.
  */
-import { connect as dial, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect as dial, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 import type { ConnectionOptions, Db } from '../src/platform/db.ts';
 import { silentLogger } from '../src/platform/log.ts';
-import { runReconcile } from '../src/tasks/reconcile.ts';
-import type { Reconciler } from '../src/tasks/reconcile.ts';
+import { type Reconciler, runReconcile } from '../src/tasks/reconcile.ts';
 import type { Tasks } from '../src/tasks/tasks.ts';
 
 export interface CrashCase<Driver extends object> {

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { catalogue, ClientError } from '../src/errors/catalogue.ts';
-import type { ErrorCode } from '../src/errors/catalogue.ts';
+import { catalogue, ClientError, type ErrorCode } from '../src/errors/catalogue.ts';
 import { declaredApi } from '../src/main/openapi-document.ts';
 
 const codes = Object.keys(catalogue) as ErrorCode[];

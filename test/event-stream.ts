@@ -1,7 +1,6 @@
 /** A client of `GET /cloudyard/v1/events`. */
 import { once } from 'node:events';
-import { request } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { until } from './until.ts';
 
 /** One block of a stream. `event` is `message` unless the stream names another. */

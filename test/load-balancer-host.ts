@@ -2,17 +2,16 @@
  * An in-memory host of load balancers that a test can inspect, block, fail and change. The test sets the health of members
  * and the counters of listeners.
  */
-import type {
-  DesiredLoadBalancer,
-  ListenerCounters,
-  LoadBalancerDriver,
-  LoadBalancerReading,
-  MemberHealth,
+import {
+  type DesiredLoadBalancer,
+  type ListenerCounters,
+  type LoadBalancerDriver,
+  type LoadBalancerReading,
+  type MemberHealth,
+  zeroCounters,
 } from '../src/drivers/load-balancer.ts';
-import { zeroCounters } from '../src/drivers/load-balancer.ts';
 import { DriverError } from '../src/errors/driver-error.ts';
-import { createSteering } from './drivers.ts';
-import type { Steering } from './drivers.ts';
+import { createSteering, type Steering } from './drivers.ts';
 
 export interface LoadBalancerCall {
   method: 'apply' | 'remove';

@@ -3,8 +3,7 @@
  * rpcbind, HAProxy). `cleanUp` ends every process by its id and leaves no mount and no loop device behind. It also runs when
  * the test process exits without having called it.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import {
   chmodSync,
@@ -28,8 +27,7 @@ import { readOrEmpty } from '../src/platform/read-or-empty.ts';
 import { descriptorsOf, liveProcess, pidsOfHost, processIn } from '../src/platform/running-processes.ts';
 import { root } from '../src/platform/program-files.ts';
 import { withClient } from '../src/platform/with-client.ts';
-import { httpClient } from './http-client.ts';
-import type { HttpClient } from './http-client.ts';
+import { httpClient, type HttpClient } from './http-client.ts';
 import { compileCache, pinnedNode, preloadsOf, serverScript } from './server-program.ts';
 import { until } from './until.ts';
 

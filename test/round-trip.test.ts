@@ -1,8 +1,7 @@
 /** What a client reads it can send back: an update with the fields of the response is accepted and changes nothing. */
 import { beforeAll, expect, it } from 'vitest';
 import { declaredApi } from '../src/main/openapi-document.ts';
-import { useCloudyard } from './harness.ts';
-import type { Answer } from './harness.ts';
+import { type Answer, useCloudyard } from './harness.ts';
 import { dereferenced } from './openapi.ts';
 
 interface Described {

@@ -1,7 +1,6 @@
 /** Limits of rows that no quota counts, so that no client fills the database (`limitRows` in resources/row-limits.ts). */
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from './harness.ts';
-import type { Answer } from './harness.ts';
+import { type Answer, useCloudyard } from './harness.ts';
 
 // The test writes rows directly.
 const cloud = useCloudyard({ audit: false });

@@ -1,7 +1,6 @@
 /** Starts the longest test files of each project first, so that none of them runs alone at the end. */
 import { relative } from 'node:path';
-import { BaseSequencer } from 'vitest/node';
-import type { TestSpecification } from 'vitest/node';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
  * In order of duration within a project, but files with three hosts between others: their failovers have deadlines, and each

@@ -2,8 +2,7 @@
  * PostgreSQL of the machine (Debian's packages), like an external database of an operator: new clusters on loopback. Their
  * environment names the folder, so that the `cleanUp` of a yard finds the processes.
  */
-import { execFile, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -1,7 +1,6 @@
 /** Receives traces by OTLP over HTTP, as a collector does. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 interface ReceivedSpan {

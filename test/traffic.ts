@@ -1,6 +1,5 @@
 /** Continuous traffic that records failures. */
-import { request } from 'node:http';
-import type { Agent } from 'node:http';
+import { type Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Traffic = ReturnType<typeof startTraffic>;

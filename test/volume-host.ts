@@ -3,8 +3,7 @@
  * invariants of every driver: idempotent, grows and never shrinks, never recreates lost data.
  */
 import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from '../src/drivers/volume.ts';
-import { createSteering, terminal } from './drivers.ts';
-import type { Steering } from './drivers.ts';
+import { createSteering, type Steering, terminal } from './drivers.ts';
 
 export interface VolumeCall {
   method: 'apply' | 'remove';

@@ -1,5 +1,4 @@
-import { createBrowserHistory } from '@tanstack/react-router';
-import type { HistoryLocation, RouterHistory } from '@tanstack/react-router';
+import { createBrowserHistory, type HistoryLocation, type RouterHistory } from '@tanstack/react-router';
 
 /**
  * The history of the browser without dialogs that were closed or sent, so that "back" does not open them again.

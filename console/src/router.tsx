@@ -1,5 +1,4 @@
-import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
-import type { AnyRoute } from '@tanstack/react-router';
+import { type AnyRoute, createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { createPageHistory } from './page-history.ts';
 import { pages } from './pages.ts';
 import { Frame } from './ui/frame.tsx';

@@ -7,8 +7,18 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, cpSync, lstatSync, lutimesSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  lutimesSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -16,8 +26,7 @@ import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
 import { root } from '../../src/platform/program-files.ts';
 import { sourceDate } from '../source-date.ts';
 import { tracedFiles } from '../traced-files.ts';
-import { changelog, control, copyright, overrides } from './metadata.ts';
-import type { PackageName } from './metadata.ts';
+import { changelog, control, copyright, overrides, type PackageName } from './metadata.ts';
 import { completionScripts, manualPage } from './manual.ts';
 import { compressReferenceScript } from './reference-page.ts';
 

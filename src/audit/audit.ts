@@ -6,13 +6,10 @@
  * nothing outside of `transaction`, so the observations of workers are not audited.
  */
 import { hostname, userInfo } from 'node:os';
-import { guardOf } from '../authz/actor.ts';
-import type { Actor, RequestContext, RequestFacts } from '../authz/actor.ts';
+import { type Actor, guardOf, type RequestContext, type RequestFacts } from '../authz/actor.ts';
 import { deleteInBatches } from '../platform/batches.ts';
-import { daysBefore } from '../platform/clock.ts';
-import type { Clock } from '../platform/clock.ts';
-import { deferred, preparedValue, sendAlone, transaction } from '../platform/db.ts';
-import type { Db, Guard, Tx } from '../platform/db.ts';
+import { type Clock, daysBefore } from '../platform/clock.ts';
+import { type Db, deferred, type Guard, preparedValue, sendAlone, transaction, type Tx } from '../platform/db.ts';
 import { sendGrouped } from '../platform/group-commit.ts';
 
 /** The origin of a change: the peer of the connection, or the account that ran a command. */

@@ -2,8 +2,7 @@
  * The access rule of an operation: its reach (the part of the path that must belong to the caller's client) and the role
  * that the token needs. Every operation declares one rule; policy.txt lists them all.
  */
-import { atLeast } from './actor.ts';
-import type { Actor, Role } from './actor.ts';
+import { type Actor, atLeast, type Role } from './actor.ts';
 
 /**
  * - `public`: no token.

@@ -17,20 +17,21 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { createExamples } from '../../bench/examples.ts';
 import { pathsOf, responses } from '../../test/all-responses.ts';
-import { openCloudyard } from '../../test/harness.ts';
-import type { Cloudyard } from '../../test/harness.ts';
+import { type Cloudyard, openCloudyard } from '../../test/harness.ts';
 import { inDatabase } from '../../test/postgres.ts';
 import { migrations } from '../main/backups.ts';
 import { migrate } from '../main/migrate.ts';
 import type { ConnectionOptions } from '../platform/db.ts';
-import { makeBackup, withBackupLock } from './backup.ts';
-import type { BackupOptions } from './backup.ts';
-import { backupStream, openBackupDirectory, readBackupDirectory, unpackBackup } from './block-store.ts';
-import type { BackupSource } from './block-store.ts';
-import { blockPath } from './format.ts';
-import type { Manifest } from './format.ts';
-import { checkBackup, requireEmptyDirectory, restoreBackup } from './restore.ts';
-import type { RestoreOptions } from './restore.ts';
+import { type BackupOptions, makeBackup, withBackupLock } from './backup.ts';
+import {
+  type BackupSource,
+  backupStream,
+  openBackupDirectory,
+  readBackupDirectory,
+  unpackBackup,
+} from './block-store.ts';
+import { blockPath, type Manifest } from './format.ts';
+import { checkBackup, requireEmptyDirectory, restoreBackup, type RestoreOptions } from './restore.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-backup-'));
 const place = (name: string) => join(folder, name);

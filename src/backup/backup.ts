@@ -5,12 +5,16 @@ import type { ConnectionOptions } from '../platform/db.ts';
 import { withUnlimitedClient } from '../platform/with-client.ts';
 import type { BackupSink } from './block-store.ts';
 import { beginSnapshot, copySequences, copyTables } from './database-copy.ts';
-import { BackupError, backupIdOf, formatVersion } from './format.ts';
-import type { ConfigurationCopy, FileCopy, Manifest } from './format.ts';
-import { sealKeys } from './key-envelope.ts';
-import type { KeyProtection } from './key-envelope.ts';
-import { requireKnown, schemaOf } from './migrations.ts';
-import type { Migrations } from './migrations.ts';
+import {
+  BackupError,
+  backupIdOf,
+  type ConfigurationCopy,
+  type FileCopy,
+  formatVersion,
+  type Manifest,
+} from './format.ts';
+import { type KeyProtection, sealKeys } from './key-envelope.ts';
+import { type Migrations, requireKnown, schemaOf } from './migrations.ts';
 
 /** Serializes backups of one database, because pruning must not run beside one. */
 const backupLock = 0x636c6f75_62;

@@ -17,10 +17,10 @@ import {
   formatVersion,
   hashOf,
   isBackupId,
+  type Manifest,
   requireFormat,
   storeFile,
 } from './format.ts';
-import type { Manifest } from './format.ts';
 import { formatManifest, parseManifest } from './manifest.ts';
 import { readTar, tarEnd, tarEntry } from './tar.ts';
 

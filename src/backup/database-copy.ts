@@ -8,9 +8,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { BackupError, maxBlockBytes } from './format.ts';
+import { BackupError, maxBlockBytes, type SequenceCopy, type TableCopy } from './format.ts';
 import type { BackupSink, BackupSource } from './block-store.ts';
-import type { SequenceCopy, TableCopy } from './format.ts';
 
 /** The text format of COPY depends on these. */
 const textFormat = `set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'`;

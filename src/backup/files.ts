@@ -9,14 +9,12 @@
  * at any time, so the path of each file is verified after it was opened.
  */
 import { constants, existsSync } from 'node:fs';
-import { copyFile, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { copyFile, type FileHandle, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { freeze } from '../platform/filesystem-freeze.ts';
 import { succeeds } from '../platform/succeeds.ts';
 import type { BackupSink } from './block-store.ts';
-import { BackupError, maxBlockBytes } from './format.ts';
-import type { FileCopy } from './format.ts';
+import { BackupError, type FileCopy, maxBlockBytes } from './format.ts';
 
 /** In this order. Everything else in the data directory is derived from rows, or temporary. */
 const parts = [

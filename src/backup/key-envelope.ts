@@ -5,12 +5,10 @@
  * With a passphrase: version (1 byte), salt (16), nonce (12), tag (16), data. The id of the backup is authenticated, too.
  */
 import { once } from 'node:events';
-import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
-import type { ScryptOptions } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes, scrypt, type ScryptOptions } from 'node:crypto';
 import { promisify } from 'node:util';
 import { startChild } from '../platform/child-process.ts';
-import { BackupError } from './format.ts';
-import type { SealedKeys } from './format.ts';
+import { BackupError, type SealedKeys } from './format.ts';
 
 export type KeyProtection = { passphrase: string } | { ageRecipient: string };
 export type KeyOpener = { passphrase: string | undefined; ageIdentityFile: string | undefined };

@@ -11,8 +11,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createPause } from '../platform/event-loop.ts';
-import { BackupError, requireFormat } from './format.ts';
-import type { FileCopy, Manifest, TableCopy } from './format.ts';
+import { BackupError, type FileCopy, type Manifest, requireFormat, type TableCopy } from './format.ts';
 
 const headPattern = /^\{"checksum":"([0-9a-f]{64})","manifest":$/;
 const headOf = (checksum: string) => `{"checksum":"${checksum}","manifest":`;

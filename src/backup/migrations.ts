@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { BackupError } from './format.ts';
-import type { SchemaVersion } from './format.ts';
+import { BackupError, type SchemaVersion } from './format.ts';
 
 /** Advisory lock that serializes migrations, and excludes them while a command replaces the contents of the database. */
 export const migrationLock = 0x636c6f75_6d;

@@ -6,8 +6,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { recordTree } from '../../test/power-loss.ts';
 import { withLayer } from '../../test/storage-layer.ts';
 import { openBackupDirectory, readBackupDirectory } from './block-store.ts';
-import { blocksOf, formatVersion } from './format.ts';
-import type { Manifest } from './format.ts';
+import { blocksOf, formatVersion, type Manifest } from './format.ts';
 
 vi.mock('node:fs/promises', async (original) =>
   (await import('../../test/storage-layer.ts')).layered(await original()),

@@ -3,10 +3,8 @@ import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withUnlimitedClient } from '../platform/with-client.ts';
 import type { BackupSource } from './block-store.ts';
-import { BackupError } from './format.ts';
-import type { Manifest } from './format.ts';
-import { migrationLock } from './migrations.ts';
-import type { Migrations } from './migrations.ts';
+import { BackupError, type Manifest } from './format.ts';
+import { migrationLock, type Migrations } from './migrations.ts';
 import { applicationName, loadDatabase, requireEmptyDatabase } from './restore.ts';
 
 interface ReplaceOptions {

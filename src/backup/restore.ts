@@ -8,32 +8,28 @@
 import {
   chmod,
   chown,
+  type FileHandle,
   lchown,
   mkdir,
   open,
-  readFile,
   readdir,
+  readFile,
   rename,
   rm,
   symlink,
   utimes,
   writeFile,
 } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { lstatSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withClient, withUnlimitedClient } from '../platform/with-client.ts';
-import { syncFolder, writeNew } from './block-store.ts';
-import type { BackupSource } from './block-store.ts';
+import { type BackupSource, syncFolder, writeNew } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
-import { BackupError, blocksOf, maxBlockBytes } from './format.ts';
-import type { FileCopy, Manifest } from './format.ts';
-import { openKeys } from './key-envelope.ts';
-import type { KeyOpener } from './key-envelope.ts';
-import { createSchema, hasSchema, migrationLock, requireKnown } from './migrations.ts';
-import type { Migrations } from './migrations.ts';
+import { BackupError, blocksOf, type FileCopy, type Manifest, maxBlockBytes } from './format.ts';
+import { type KeyOpener, openKeys } from './key-envelope.ts';
+import { createSchema, hasSchema, migrationLock, type Migrations, requireKnown } from './migrations.ts';
 
 /** Of connections to the database. */
 export const applicationName = 'cloudyard restore';

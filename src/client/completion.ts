@@ -2,15 +2,13 @@
  * `cloudyard completion bash|zsh|fish` prints a script for the shell, which asks `cloudyard __complete WORDS…` for candidates:
  * commands, options, their values, and the names of resources on the server.
  */
-import { Argument } from 'commander';
-import type { Command, Option } from 'commander';
+import { Argument, type Command, type Option } from 'commander';
 import { methods } from './api-command.ts';
 import { contextsFile, readContexts, targetOf } from './contexts.ts';
 import { createApi, isPaged, withQuery } from './http.ts';
 import type { Io } from './io.ts';
 import { createNames, referenceOf } from './names.ts';
-import { choicesOf, operandNames, operationById, operationOf, propertiesOf, table } from './table.ts';
-import type { Operation } from './table.ts';
+import { choicesOf, operandNames, type Operation, operationById, operationOf, propertiesOf, table } from './table.ts';
 import firstWords from './first-words.json' with { type: 'json' };
 
 const shells = ['bash', 'zsh', 'fish'] as const;

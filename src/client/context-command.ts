@@ -1,8 +1,15 @@
 /** `cloudyard context add|use|list|remove`. */
 import { Command } from 'commander';
 import { textOf } from './body.ts';
-import { checkedUrl, contextsFile, readContexts, requireContextName, saveContext, writeContexts } from './contexts.ts';
-import type { Context } from './contexts.ts';
+import {
+  checkedUrl,
+  type Context,
+  contextsFile,
+  readContexts,
+  requireContextName,
+  saveContext,
+  writeContexts,
+} from './contexts.ts';
 import { CommandError, exitCodes, usageError } from './errors.ts';
 import type { Io } from './io.ts';
 import { formatted } from './output.ts';

@@ -6,8 +6,7 @@
  */
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { CommandError, exitCodes } from './errors.ts';
-import { firstId } from './contexts.ts';
-import type { Target } from './contexts.ts';
+import { firstId, type Target } from './contexts.ts';
 import type { Operation } from './table.ts';
 
 interface Request {

@@ -1,11 +1,9 @@
 /** `cloudyard login`: signs a person in with the OpenID Connect provider of the server, and keeps the token in a context. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { checkedUrl, contextsFile, readContexts, requireContextName, saveContext } from './contexts.ts';
-import type { Context } from './contexts.ts';
+import { checkedUrl, type Context, contextsFile, readContexts, requireContextName, saveContext } from './contexts.ts';
 import { CommandError, exitCodes, usageError } from './errors.ts';
-import { createApi } from './http.ts';
-import type { Api } from './http.ts';
+import { type Api, createApi } from './http.ts';
 import type { Io } from './io.ts';
 
 const path = '/cloudyard/v1/sign_in/device';

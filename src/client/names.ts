@@ -1,7 +1,6 @@
 /** Accepts names where the API has ids. */
 import { CommandError, exitCodes, usageError } from './errors.ts';
-import { isPaged, listAll, withQuery } from './http.ts';
-import type { Api } from './http.ts';
+import { type Api, isPaged, listAll, withQuery } from './http.ts';
 import { operationById, pathParameters, table, typeOf } from './table.ts';
 
 /** Values of path parameters, by their names. */

@@ -1,6 +1,5 @@
 /** Options that commands share. */
-import { Option } from 'commander';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { formats } from './output.ts';
 import { scopeNames } from './table.ts';
 import { defaultTimeout } from './waiting.ts';

@@ -8,10 +8,17 @@ import { usageError } from './errors.ts';
 import type { Io, Run } from './io.ts';
 import { kindOf } from './names.ts';
 import { addCommonOptions, addWaitOptions } from './program-options.ts';
-import { runOperation } from './resource-command.ts';
-import type { RunOptions } from './resource-command.ts';
-import { choicesOf, operandNames, propertiesOf, table, typeOf, valueSchema } from './table.ts';
-import type { Operation, Schema } from './table.ts';
+import { runOperation, type RunOptions } from './resource-command.ts';
+import {
+  choicesOf,
+  operandNames,
+  type Operation,
+  propertiesOf,
+  type Schema,
+  table,
+  typeOf,
+  valueSchema,
+} from './table.ts';
 import { isObject } from './values.ts';
 
 /** Commands that are not operations, by their first word. */

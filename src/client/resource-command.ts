@@ -2,18 +2,13 @@
 import { bodyOf, hasFields, optionOf } from './body.ts';
 import { targetOf, type TargetOptions } from './contexts.ts';
 import { usageError } from './errors.ts';
-import { createApi, isPaged, listAll, silenceMs, withQuery } from './http.ts';
-import type { Api, Response } from './http.ts';
+import { type Api, createApi, isPaged, listAll, type Response, silenceMs, withQuery } from './http.ts';
 import type { Io } from './io.ts';
-import { createNames, withIds } from './names.ts';
-import type { Names, Values } from './names.ts';
-import { formatOf, formatted, requireColumns, withLineBreak } from './output.ts';
-import type { OutputOptions } from './output.ts';
-import { operandNames, operationById, operationOf } from './table.ts';
-import type { Operation } from './table.ts';
+import { createNames, type Names, type Values, withIds } from './names.ts';
+import { formatOf, formatted, type OutputOptions, requireColumns, withLineBreak } from './output.ts';
+import { operandNames, type Operation, operationById, operationOf } from './table.ts';
 import { optionValue } from './values.ts';
-import { createProgress, defaultTimeout, waitForTasks } from './waiting.ts';
-import type { Task } from './waiting.ts';
+import { createProgress, defaultTimeout, type Task, waitForTasks } from './waiting.ts';
 
 export interface RunOptions extends TargetOptions, OutputOptions {
   wait?: boolean;

@@ -1,7 +1,6 @@
 /** Turns the text of options into values of the types that the API expects. */
 import { usageError } from './errors.ts';
-import { choicesOf, propertiesOf, resolved, typeOf, valueSchema } from './table.ts';
-import type { Schema } from './table.ts';
+import { choicesOf, propertiesOf, resolved, type Schema, typeOf, valueSchema } from './table.ts';
 
 /**
  * The value of an option that was given once or more: `--size 1`, `--tags team=web --tags env=test`,

@@ -1,8 +1,7 @@
 /** Waits for tasks and reports their progress on standard error. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError, exitCodes } from './errors.ts';
-import { ConnectionError } from './http.ts';
-import type { Api } from './http.ts';
+import { type Api, ConnectionError } from './http.ts';
 
 export interface Task {
   id: string;

@@ -2,8 +2,7 @@
  * Writes files that survive a crash of the host: write to a temporary name, sync, rename, sync the folder. Reads what a crash
  * left. `replaceText` is for files that a start writes again, so it does not sync.
  */
-import { chown, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { chown, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { hostError } from './command.ts';
 import { DriverError } from './driver.ts';

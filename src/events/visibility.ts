@@ -1,8 +1,6 @@
 /** Which events a token receives: those of resources that it can read. */
-import { atLeast } from '../authz/actor.ts';
-import type { Actor } from '../authz/actor.ts';
-import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
-import type { Access } from '../authz/access.ts';
+import { type Actor, atLeast } from '../authz/actor.ts';
+import { type Access, concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import type { EventSource, ResourceEvent } from './source.ts';
 
 /** The access of each kind. */

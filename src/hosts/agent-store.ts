@@ -4,11 +4,9 @@
  * Invariant: every write names the incarnation, so an agent that lost its lease, or that runs twice, writes nothing.
  */
 import type pg from 'pg';
-import { columnsOf, prepared, preparedExists, transaction } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import { columnsOf, type Db, prepared, preparedExists, transaction, type Tx } from '../platform/db.ts';
 import type { HostState } from './part.ts';
-import { observedChannel, publishedChannel, revisionName, stopMarginSeconds } from './store.ts';
-import type { Key } from './store.ts';
+import { type Key, observedChannel, publishedChannel, revisionName, stopMarginSeconds } from './store.ts';
 import type { HostReport, ObservedError } from './table.ts';
 
 /** An agent of a host. */

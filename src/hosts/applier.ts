@@ -6,14 +6,11 @@
 import { limited } from '../platform/turns.ts';
 import type { Logger } from '../platform/log.ts';
 import type { PublishedState } from './agent-store.ts';
-import { observedError } from './observations.ts';
-import type { Observations } from './observations.ts';
+import { type Observations, observedError } from './observations.ts';
 import type { HostPart } from './part.ts';
-import { decodeStates } from './state-codec.ts';
-import type { DecodedStates, StateCodec } from './state-codec.ts';
+import { type DecodedStates, decodeStates, type StateCodec } from './state-codec.ts';
 import { createStateQueue } from './state-queue.ts';
-import { keyOf } from './store.ts';
-import type { Key } from './store.ts';
+import { type Key, keyOf } from './store.ts';
 
 interface ApplierDeps {
   parts: HostPart[];

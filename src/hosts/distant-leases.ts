@@ -9,8 +9,7 @@
 import { uptime } from 'node:os';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
-import { endDistantLease, stopMarginSeconds } from './store.ts';
-import type { HostRow } from './store.ts';
+import { endDistantLease, type HostRow, stopMarginSeconds } from './store.ts';
 
 export interface HostWatchOptions {
   db: Db;

@@ -13,8 +13,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Logger } from '../platform/log.ts';
-import { renewLease } from './agent-store.ts';
-import type { Incarnation, Renewed } from './agent-store.ts';
+import { type Incarnation, type Renewed, renewLease } from './agent-store.ts';
 import type { HostReport } from './table.ts';
 
 interface LeaseOptions {

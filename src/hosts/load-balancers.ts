@@ -3,8 +3,7 @@ import type { DriverStatus } from '../platform/driver-status.ts';
 import type { DesiredLoadBalancer, LoadBalancerDriver } from '../drivers/load-balancer.ts';
 import { driverPart } from './driver-part.ts';
 import type { HostPart, Publisher } from './part.ts';
-import { createReadingMerger, reportReading } from './readings.ts';
-import type { ReportedReading } from './readings.ts';
+import { createReadingMerger, type ReportedReading, reportReading } from './readings.ts';
 
 const title = 'load balancers';
 const quarantineMs = 60_000;

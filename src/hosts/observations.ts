@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
-import { observe } from './agent-store.ts';
-import type { Incarnation, Observation } from './agent-store.ts';
+import { type Incarnation, type Observation, observe } from './agent-store.ts';
 import { lastOfEach } from './store.ts';
 import type { ObservedError } from './table.ts';
 

@@ -9,8 +9,7 @@ import type { Keyring } from '../platform/encryption.ts';
 import type { Listener } from '../platform/listener.ts';
 import type { PublishedKind, Publisher } from './part.ts';
 import { createProgressWatch } from './progress-watch.ts';
-import { createPublishQueue } from './publish-queue.ts';
-import type { PublishQueueOptions } from './publish-queue.ts';
+import { createPublishQueue, type PublishQueueOptions } from './publish-queue.ts';
 import { createStateCodec, decodeStates } from './state-codec.ts';
 import * as store from './store.ts';
 

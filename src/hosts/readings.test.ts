@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { zeroCounters } from '../drivers/load-balancer.ts';
-import type { ListenerCounters, MemberHealth } from '../drivers/load-balancer.ts';
-import { createReadingMerger } from './readings.ts';
-import type { ReportedReading } from './readings.ts';
+import { type ListenerCounters, type MemberHealth, zeroCounters } from '../drivers/load-balancer.ts';
+import { createReadingMerger, type ReportedReading } from './readings.ts';
 
 const reading = (counters: Partial<ListenerCounters>, health: MemberHealth = 'UP'): ReportedReading[] => [
   { id: 'balancer', members: [['member', health]], listeners: [['listener', { ...zeroCounters, ...counters }]] },

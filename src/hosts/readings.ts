@@ -5,8 +5,12 @@
  * Invariant: a sum never decreases while the worker runs, although hosts come and go: it adds what each host has counted since
  * the worker first read it. After a restart of the worker it begins at zero, like the counters of a new proxy.
  */
-import { zeroCounters } from '../drivers/load-balancer.ts';
-import type { ListenerCounters, LoadBalancerReading, MemberHealth } from '../drivers/load-balancer.ts';
+import {
+  type ListenerCounters,
+  type LoadBalancerReading,
+  type MemberHealth,
+  zeroCounters,
+} from '../drivers/load-balancer.ts';
 
 /** A reading as JSON: maps as lists of pairs. */
 export interface ReportedReading {

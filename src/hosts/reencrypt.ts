@@ -1,8 +1,6 @@
 /** Encrypts published states with the current key, so that older keys can be removed. */
-import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
-import { reencryptAll } from '../platform/encryption.ts';
-import type { Keyring } from '../platform/encryption.ts';
+import { type Db, prepared } from '../platform/db.ts';
+import { type Keyring, reencryptAll } from '../platform/encryption.ts';
 import { contextOf } from './state-codec.ts';
 
 interface Row {

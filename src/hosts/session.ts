@@ -14,21 +14,20 @@ import type { Listener } from '../platform/listener.ts';
 import type { Logger } from '../platform/log.ts';
 import * as store from './agent-store.ts';
 import type { Incarnation, PublishedState } from './agent-store.ts';
-import { createApplier } from './applier.ts';
-import type { Applier } from './applier.ts';
-import { createObservations } from './observations.ts';
-import type { Observations } from './observations.ts';
-import { canHandOver } from './part.ts';
-import type { HostPart, RegionView } from './part.ts';
+import { type Applier, createApplier } from './applier.ts';
+import { createObservations, type Observations } from './observations.ts';
+import { canHandOver, type HostPart, type RegionView } from './part.ts';
 import { reportReadings } from './report-readings.ts';
 import { createStateCodec } from './state-codec.ts';
-import { CannotServe, createHostStateFollower } from './host-state.ts';
-import type { HostStateFollower, HostStateFollowerOptions } from './host-state.ts';
-import { findPublished, keyOf, lastOfEach, publishedChannel } from './store.ts';
-import type { Key } from './store.ts';
+import {
+  CannotServe,
+  createHostStateFollower,
+  type HostStateFollower,
+  type HostStateFollowerOptions,
+} from './host-state.ts';
+import { findPublished, type Key, keyOf, lastOfEach, publishedChannel } from './store.ts';
 import type { AppliedStates } from './table.ts';
-import { createTimeline } from './timeline.ts';
-import type { Timeline } from './timeline.ts';
+import { createTimeline, type Timeline } from './timeline.ts';
 import type { Update, Updates } from './updates.ts';
 
 export interface SessionOptions extends Omit<HostStateFollowerOptions, 'onServing'> {

@@ -2,8 +2,15 @@
  * The SQL of the worker's side: publishing states, and what hosts have observed. Times are of the clock of the database, so that
  * clocks of hosts may differ.
  */
-import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  prepared,
+  preparedColumn,
+  preparedExists,
+  preparedValue,
+  type Tx,
+} from '../platform/db.ts';
 import type { HostView } from './part.ts';
 import type { HostReport, ObservedError } from './table.ts';
 

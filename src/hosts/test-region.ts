@@ -3,19 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
-import { inject, vi } from 'vitest';
-import type { TestContext } from 'vitest';
+import { inject, type TestContext, vi } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { connect } from '../platform/db.ts';
 import { createKeyring } from '../platform/encryption.ts';
 import { createListener } from '../platform/listener.ts';
 import { silentLogger } from '../platform/log.ts';
 import type { ShutdownMode } from '../platform/shutdown-mode.ts';
-import { startAgent } from './agent.ts';
-import type { Agent, AgentOptions } from './agent.ts';
+import { type Agent, type AgentOptions, startAgent } from './agent.ts';
 import type { HostPart, RegionView } from './part.ts';
-import { createPublishers } from './publisher.ts';
-import type { Publishers } from './publisher.ts';
+import { createPublishers, type Publishers } from './publisher.ts';
 import { claimPublishing, listHosts } from './store.ts';
 
 interface TestHost {

@@ -3,10 +3,8 @@
  * also ends leases that a dead host would keep after the clock of PostgreSQL was set back (distant-leases.ts).
  */
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { createDistantLeases } from './distant-leases.ts';
-import type { HostWatchOptions } from './distant-leases.ts';
-import { hostsOfRegion } from './store.ts';
-import type { HostRow } from './store.ts';
+import { createDistantLeases, type HostWatchOptions } from './distant-leases.ts';
+import { type HostRow, hostsOfRegion } from './store.ts';
 
 type SeenHost = Omit<HostRow, 'pendingChanges'>;
 

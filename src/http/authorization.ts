@@ -5,13 +5,10 @@
  * Invariant: every route declares its access; otherwise the app does not start.
  */
 import type { FastifyRequest, RouteOptions } from 'fastify';
-import { atLeast } from '../authz/actor.ts';
-import type { Actor, RequestFacts } from '../authz/actor.ts';
-import { concernsAllProjects, seesAllClients } from '../authz/access.ts';
-import type { Access } from '../authz/access.ts';
+import { type Actor, atLeast, type RequestFacts } from '../authz/actor.ts';
+import { type Access, concernsAllProjects, seesAllClients } from '../authz/access.ts';
 import { ClientError, notFound } from '../errors/catalogue.ts';
-import { whenKnown } from '../platform/maybe-promise.ts';
-import type { MaybePromise } from '../platform/maybe-promise.ts';
+import { type MaybePromise, whenKnown } from '../platform/maybe-promise.ts';
 import { methodNotAllowed } from './allowed-methods.ts';
 import type { AnonymousLimit } from './anonymous-limit.ts';
 import type { App } from './app.ts';

@@ -12,10 +12,16 @@ import { ClientError, tooManyRequests, unavailable } from '../errors/catalogue.t
 import type { Metrics } from '../platform/metrics.ts';
 import type { CoreSettings } from '../platform/settings.ts';
 import type { App } from './app.ts';
-import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
-import type { Flow, RequestSlots } from './request-slots.ts';
-import { createRateBuckets } from './request-rate.ts';
-import type { RequestRates } from './request-rate.ts';
+import {
+  createFlow,
+  createRequestSlots,
+  type Flow,
+  listCost,
+  readCost,
+  requestCost,
+  type RequestSlots,
+} from './request-slots.ts';
+import { createRateBuckets, type RequestRates } from './request-rate.ts';
 
 export interface ClientLimitsOptions {
   /** Of a client of weight 1 on each server. `requestBurst` 0: the requests of one second. */

@@ -5,8 +5,11 @@
  * hold only a part of the connections. A request that waits for a task (`?wait=`) is not limited here.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { ServerOptions as ServerOptionsOfTls } from 'node:https';
+import {
+  createServer as createTlsServer,
+  Server as TlsServer,
+  type ServerOptions as ServerOptionsOfTls,
+} from 'node:https';
 import type { Socket } from 'node:net';
 import type { FastifyServerFactory } from 'fastify';
 import { descriptorLimit } from '../platform/descriptors.ts';

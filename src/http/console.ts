@@ -10,8 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import { ClientError, unavailable } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
-import { createConsoleIndex, startPage } from './console-files.ts';
-import type { ConsoleFile } from './console-files.ts';
+import { type ConsoleFile, createConsoleIndex, startPage } from './console-files.ts';
 import { negotiate } from './content-negotiation.ts';
 import { indexHeaders, plainPage } from './index-page.ts';
 

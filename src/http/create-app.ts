@@ -11,25 +11,19 @@ import { defaultSettings } from '../platform/settings.ts';
 import type { CertificateSource } from '../platform/tls/certificate.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App, Routes, TypeBoxProvider } from './app.ts';
-import { createAnonymousLimit } from './anonymous-limit.ts';
-import type { AnonymousLimits } from './anonymous-limit.ts';
-import { authorization } from './authorization.ts';
-import type { AuthorizationDeps } from './authorization.ts';
-import { limitedServer } from './connection-limits.ts';
-import type { ConnectionLimits, QuickAnswer } from './connection-limits.ts';
-import { clientLimits } from './client-limits.ts';
-import type { ClientLimitsOptions } from './client-limits.ts';
+import { type AnonymousLimits, createAnonymousLimit } from './anonymous-limit.ts';
+import { authorization, type AuthorizationDeps } from './authorization.ts';
+import { type ConnectionLimits, limitedServer, type QuickAnswer } from './connection-limits.ts';
+import { clientLimits, type ClientLimitsOptions } from './client-limits.ts';
 import { securityHeaders } from './security-headers.ts';
 import { createDrain } from './drain.ts';
-import { errorHandling, frameworkError, unreadableRequest } from './error-handling.ts';
-import type { ErrorHandlingDeps } from './error-handling.ts';
+import { errorHandling, type ErrorHandlingDeps, frameworkError, unreadableRequest } from './error-handling.ts';
 import { idempotencyKeys } from './idempotency-keys.ts';
 import { jsonBodies, smallestBodyLimit } from './json-body.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { openApiOptions } from './openapi.ts';
 import { requestTelemetry } from './telemetry.ts';
-import { timeLimit } from './time-limit.ts';
-import type { TimeLimitOptions } from './time-limit.ts';
+import { timeLimit, type TimeLimitOptions } from './time-limit.ts';
 
 /** How a server serves the app. */
 export interface ServerOptions extends Pick<AuthorizationDeps, 'publicUrl'> {

@@ -6,8 +6,7 @@
  * and cannot know whether the request was handled.
  */
 import type { Server, ServerResponse } from 'node:http';
-import { Server as NetServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { currentResponse } from '../platform/requests-in-turn.ts';
 import { connectionEvent } from './connection-limits.ts';

@@ -1,12 +1,9 @@
 /** Malformed requests get a 4xx error body, never a 500. Regression tests for requests that once caused a 500. */
-import { request as httpRequest, Agent } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { Agent, type IncomingHttpHeaders, request as httpRequest } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../test/harness.ts';
-import type { Answer } from '../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const tasks = '/cloud/v1/tasks';

@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../test/harness.ts';
-import type { Answer } from '../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const shares = '/cloud/v1/file_shares/1/1';

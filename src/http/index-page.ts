@@ -4,8 +4,7 @@
  * Invariant: the page loads nothing and runs no script. Its content security policy allows only its own style sheet.
  */
 import { hash } from 'node:crypto';
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { escapeHtml } from '../platform/html.ts';
 import { Component } from './shapes.ts';
 

@@ -11,8 +11,7 @@ import { ClientError, invalidInput, maxErrors } from '../errors/catalogue.ts';
 import { afterInput } from '../platform/event-loop.ts';
 import { oneAtATime } from '../platform/turns.ts';
 import type { App } from './app.ts';
-import { bodyBounds, requireBounds } from './body-bounds.ts';
-import type { BodyBounds } from './body-bounds.ts';
+import { bodyBounds, type BodyBounds, requireBounds } from './body-bounds.ts';
 import { wholeText } from './request-body.ts';
 import { ValidationError } from './validation.ts';
 

@@ -1,7 +1,6 @@
 /** The OpenAPI document. Operations supply the paths; this module adds the introduction, errors and components. */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { catalogue } from '../errors/catalogue.ts';
 import type { App } from './app.ts';
 import { isOptionalBody } from './json-body.ts';

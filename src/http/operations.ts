@@ -15,8 +15,7 @@
  *     ];
  */
 import type { FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
-import { Type } from 'typebox';
-import type { Static, TObject, TSchema } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Access } from '../authz/access.ts';
 import type { ClientScope, RequestContext, Scope } from '../authz/actor.ts';
 import type { FieldError } from '../errors/catalogue.ts';

@@ -1,10 +1,8 @@
 /** The API reference at `/docs`. Invariant: the page sends requests only to this server. */
-import Fastify from 'fastify';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { everyone } from '../authz/access.ts';
 import type { App } from './app.ts';
-import { sendContent, storeContent } from './stored-content.ts';
-import type { StoredContent } from './stored-content.ts';
+import { sendContent, storeContent, type StoredContent } from './stored-content.ts';
 
 /** Disables every feature that would send requests to the vendor of the page. */
 const configuration = {

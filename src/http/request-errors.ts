@@ -4,8 +4,7 @@
  * validated here, and the rules of the operation (`bodyErrors`) examine the valid fields of the body.
  */
 import type { FastifyRequest } from 'fastify';
-import { maxErrors } from '../errors/catalogue.ts';
-import type { FieldError } from '../errors/catalogue.ts';
+import { type FieldError, maxErrors } from '../errors/catalogue.ts';
 import type { IsInvalid } from '../errors/valid-fields.ts';
 import type { Check, ValidationError } from './validation.ts';
 

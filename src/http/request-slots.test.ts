@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFlow, createRequestSlots, listCost, readCost, requestCost } from './request-slots.ts';
-import type { Flow } from './request-slots.ts';
+import { createFlow, createRequestSlots, type Flow, listCost, readCost, requestCost } from './request-slots.ts';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -3,8 +3,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { negotiate } from './content-negotiation.ts';
-import type { Variants } from './content-negotiation.ts';
+import { negotiate, type Variants } from './content-negotiation.ts';
 
 export interface StoredContent extends Variants<Buffer> {
   variants: { identity: Buffer; gzip: Buffer };

@@ -1,6 +1,5 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
-import { Type } from 'typebox';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
@@ -13,8 +12,7 @@ import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts'
 import { noQuery, operationsOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 import { Component, DateTime, Described, Nullable } from './shapes.ts';
-import { sendContent, storeContent } from './stored-content.ts';
-import type { StoredContent } from './stored-content.ts';
+import { sendContent, storeContent, type StoredContent } from './stored-content.ts';
 
 export interface SystemDeps {
   version: string;

@@ -1,7 +1,6 @@
 /** Writes one log line and records one duration for each request, and sets the headers of every response to it. */
-import { requestWriter } from '../platform/log.ts';
+import { type Logger, requestWriter } from '../platform/log.ts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { App } from './app.ts';

@@ -1,6 +1,5 @@
 /** The errors of bodies that do not match their schemas, in plain words, one for each invalid field. */
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { expect, it } from 'vitest';
 import { pattern } from './patterns.ts';
 import { Nullable, Uuid } from './shapes.ts';

@@ -1,7 +1,6 @@
 /** Describes the errors of the validator: each error of a field once, in plain words. */
 import type { ErrorObject } from 'ajv';
-import { maxErrors } from '../errors/catalogue.ts';
-import type { FieldError } from '../errors/catalogue.ts';
+import { type FieldError, maxErrors } from '../errors/catalogue.ts';
 import { describeKeywordError } from '../errors/keyword-message.ts';
 import { formats } from './formats.ts';
 import { ruleOf } from './patterns.ts';

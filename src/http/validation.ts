@@ -6,8 +6,7 @@
  */
 import Ajv from 'ajv';
 import type { TSchema } from 'typebox';
-import { maxErrors } from '../errors/catalogue.ts';
-import type { FieldError } from '../errors/catalogue.ts';
+import { type FieldError, maxErrors } from '../errors/catalogue.ts';
 import { typeNames } from '../errors/keyword-message.ts';
 import { isStorable, storableText } from '../platform/storable-text.ts';
 import { addRequestFormats } from './formats.ts';

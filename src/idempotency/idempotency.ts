@@ -7,15 +7,12 @@
  * key belongs to the token that sent it, so no other token of the client sees the response.
  */
 import { createHash } from 'node:crypto';
-import { requestAction } from '../audit/audit.ts';
-import type { AuditedAction, Audit } from '../audit/audit.ts';
+import { type Audit, type AuditedAction, requestAction } from '../audit/audit.ts';
 import type { RequestContext } from '../authz/actor.ts';
 import { ClientError } from '../errors/catalogue.ts';
 import type { Clock } from '../platform/clock.ts';
-import { deferred, prepared, transaction } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
-import { EncryptionError } from '../platform/encryption.ts';
-import type { Keyring } from '../platform/encryption.ts';
+import { type Db, deferred, prepared, transaction, type Tx } from '../platform/db.ts';
+import { EncryptionError, type Keyring } from '../platform/encryption.ts';
 
 const lifetime = `interval '24 hours'`;
 

@@ -1,8 +1,7 @@
 /** One of several processes that serve the API: see api-processes.ts. The first process stops it, and signals do not. */
 import type { App } from '../http/app.ts';
 import { defaultAnonymousLimits } from '../http/anonymous-limit.ts';
-import { leaseRates } from '../http/request-rate.ts';
-import type { Lease } from '../http/request-rate.ts';
+import { type Lease, leaseRates } from '../http/request-rate.ts';
 import { createLogger } from '../platform/log.ts';
 import { openCalls } from '../platform/process-calls.ts';
 import { apiSettings, closeApi, createApi } from './api.ts';
@@ -12,8 +11,7 @@ import { listen } from './listen.ts';
 import { openServices } from './open-services.ts';
 import { compactHeapAfterStartup } from './compact-heap.ts';
 import type { Settings } from './settings.ts';
-import { close } from './shutdown.ts';
-import type { ShutdownSteps } from './shutdown.ts';
+import { close, type ShutdownSteps } from './shutdown.ts';
 
 /** Runs until the first process stops it. @throws if it cannot start */
 export async function runApiProcess(given: Settings): Promise<void> {

@@ -9,14 +9,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRateBuckets } from '../http/request-rate.ts';
 import type { Logger } from '../platform/log.ts';
-import { withoutGauges } from '../platform/metrics.ts';
-import type { Metrics, MetricsJson } from '../platform/metrics.ts';
+import { type Metrics, type MetricsJson, withoutGauges } from '../platform/metrics.ts';
 import { portOf } from '../platform/own-ports.ts';
-import { openCalls } from '../platform/process-calls.ts';
-import type { Calls } from '../platform/process-calls.ts';
+import { type Calls, openCalls } from '../platform/process-calls.ts';
 import { bindToProcessor, usableProcessors } from '../platform/processor-affinity.ts';
-import { forkServerProcess } from '../platform/server-processes.ts';
-import type { ServerProcess } from '../platform/server-processes.ts';
+import { forkServerProcess, type ServerProcess } from '../platform/server-processes.ts';
 
 /** The API server, in this process or in others. */
 export interface ApiServer {

@@ -1,8 +1,7 @@
 /** The HTTP app over the services. */
 import { join } from 'node:path';
-import { createApp } from '../http/create-app.ts';
+import { createApp, type ServerOptions } from '../http/create-app.ts';
 import type { App } from '../http/app.ts';
-import type { ServerOptions } from '../http/create-app.ts';
 import { type StatusOfWorkers, type SystemDeps, systemRoutes } from '../http/system.ts';
 import { createDatabaseHealth } from '../platform/database-health.ts';
 import type { Db } from '../platform/db.ts';

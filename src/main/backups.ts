@@ -1,8 +1,7 @@
 /** What backups and restores read from the settings: keys, configuration files, and the data of this host. */
 import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { BackupError } from '../backup/format.ts';
-import type { ConfigurationCopy, Manifest } from '../backup/format.ts';
+import { BackupError, type ConfigurationCopy, type Manifest } from '../backup/format.ts';
 import type { KeyOpener, KeyProtection } from '../backup/key-envelope.ts';
 import { migrationsIn } from '../backup/migrations.ts';
 import type { BackupOptions } from '../backup/backup.ts';

@@ -2,8 +2,7 @@
  * The grammar of the `cloudyard` command: which commands exist, how their arguments are parsed, and what help and usage
  * say about them. The commands themselves are in commands/.
  */
-import { parseArgs } from 'node:util';
-import type { ParseArgsConfig } from 'node:util';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import firstWords from '../client/first-words.json' with { type: 'json' };
 import { aligned } from '../client/output.ts';
 import type { Settings } from './settings.ts';

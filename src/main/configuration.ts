@@ -6,11 +6,9 @@ import { readYamlFile } from '../platform/yaml-file.ts';
 import type { DefaultLimits } from '../quota/quota.ts';
 import { globalKinds, regionalKinds } from '../quota/kinds.ts';
 import { PriceBook } from '../resources/pricing/schema.ts';
-import { checkPriceBook } from '../resources/pricing/service.ts';
-import type { BookOfRegion } from '../resources/pricing/service.ts';
+import { type BookOfRegion, checkPriceBook } from '../resources/pricing/service.ts';
 import { QuotasFile } from '../resources/quotas/schema.ts';
-import { RegionsFile } from '../resources/regions/schema.ts';
-import type { RegionConfiguration } from '../resources/regions/schema.ts';
+import { type RegionConfiguration, RegionsFile } from '../resources/regions/schema.ts';
 import { checkRegions } from '../resources/regions/service.ts';
 import { root } from '../platform/program-files.ts';
 

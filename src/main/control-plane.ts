@@ -9,8 +9,13 @@ import { lookup } from 'node:dns/promises';
 import { localNetworks } from '../platform/local-networks.ts';
 import type { Logger } from '../platform/log.ts';
 import { isInNetworks } from '../platform/network-address.ts';
-import { controlPlaneEndpoints, ownPorts, webEndpointOf } from '../platform/own-ports.ts';
-import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
+import {
+  type ControlPlaneEndpoint,
+  controlPlaneEndpoints,
+  type OwnPort,
+  ownPorts,
+  webEndpointOf,
+} from '../platform/own-ports.ts';
 import { within } from '../platform/within.ts';
 import { driverEndpoints, driverPorts } from './drivers.ts';
 import type { Settings } from './settings.ts';

@@ -1,6 +1,5 @@
 /** Opens the external or the embedded database. Few modules, so that the embedded one starts while those of the server load. */
-import { connect } from '../platform/db.ts';
-import type { ConnectionOptions, Db, PoolOptions } from '../platform/db.ts';
+import { connect, type ConnectionOptions, type Db, type PoolOptions } from '../platform/db.ts';
 import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
 import { sharedSessions, sharesSessions } from '../platform/pooler.ts';

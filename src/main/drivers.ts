@@ -1,15 +1,13 @@
 /** Detects, starts and describes the drivers of this host, all derived from drivers/kinds.ts. */
 import type { EgressGap } from '../drivers/egress-filter.ts';
 import type { Detection, DriverContext, HostDriverKind, SimulatedContext, Simulation } from '../drivers/kind.ts';
-import { deliveryDriverKinds, hostDriverKinds } from '../drivers/kinds.ts';
-import type { DeliveryDrivers, Drivers } from '../drivers/kinds.ts';
+import { deliveryDriverKinds, type DeliveryDrivers, type Drivers, hostDriverKinds } from '../drivers/kinds.ts';
 import { findBusyPort } from '../drivers/ports.ts';
 import { findWorkedDirectory } from './data-directory-owner.ts';
 import { endDriver, restartingDriver } from '../drivers/restarting.ts';
 import { withShortages } from '../drivers/shortages.ts';
 import type { Clock } from '../platform/clock.ts';
-import { detailOf } from '../platform/driver-status.ts';
-import type { DriverStatus } from '../platform/driver-status.ts';
+import { detailOf, type DriverStatus } from '../platform/driver-status.ts';
 import type { ControlPlaneEndpoint, OwnPort } from '../platform/own-ports.ts';
 import { remedyFor, withOwnRemedy } from './remedy.ts';
 import type { Settings } from './settings.ts';

@@ -1,7 +1,6 @@
 /** Applies the filter of drivers/egress-filter.ts to the programs that this worker runs. */
 import { ACCOUNTS } from '../drivers/confined.ts';
-import { createEgressFilter } from '../drivers/egress-filter.ts';
-import type { EgressRule } from '../drivers/egress-filter.ts';
+import { createEgressFilter, type EgressRule } from '../drivers/egress-filter.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { OwnPort } from '../platform/own-ports.ts';
 import { findServiceAccount } from '../platform/service-account.ts';

@@ -5,8 +5,7 @@
  * Invariant: at most one message about each of them in an hour, and none before it was unhealthy in two checks in a row,
  * because a daemon that is started again is healthy within seconds. The state is in memory: a new process reports again.
  */
-import { transaction } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, transaction } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Message, Notifications } from '../resources/notifications/service.ts';
 

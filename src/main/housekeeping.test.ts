@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
-import { connect } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { connect, type Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
 import { removeOldNotifications } from '../resources/notifications/retention.ts';
 import { removeEndedSignIns } from '../resources/tokens/store.ts';

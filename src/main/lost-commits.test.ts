@@ -1,11 +1,8 @@
 /** A region of several hosts whose database fails over to a standby that has not received the last commits. */
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
-import type { TestContext } from 'vitest';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { query } from '../../test/processes.ts';
-import { startReplicatedPostgres } from '../../test/replicated-postgres.ts';
-import type { ReplicatedPostgres } from '../../test/replicated-postgres.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../test/replicated-postgres.ts';
 import { requires } from '../../test/requires.ts';
 import { until } from '../../test/until.ts';
 import { eventually, openRegion } from '../hosts/test-region.ts';

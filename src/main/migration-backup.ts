@@ -6,8 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { shellWord } from '../platform/shell-word.ts';
-import { migrate } from './migrate.ts';
-import type { BeforeChange } from './migrate.ts';
+import { type BeforeChange, migrate } from './migrate.ts';
 import { program } from './program.ts';
 import type { Settings } from './settings.ts';
 

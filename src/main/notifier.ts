@@ -2,19 +2,16 @@
  * Sends notifications. It runs in every process (server, worker or standby) and has its own job slots, so that a webhook
  * which hangs does not delay reconciles.
  */
-import { systemClock } from '../platform/clock.ts';
-import type { Clock } from '../platform/clock.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
 import type { Db } from '../platform/db.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import type { Logger } from '../platform/log.ts';
 import { alertJob } from '../quota/crossings.ts';
-import { createDeliveries } from '../resources/notifications/reconcile.ts';
-import type { Deliveries } from '../resources/notifications/reconcile.ts';
+import { createDeliveries, type Deliveries } from '../resources/notifications/reconcile.ts';
 import { deliverJob } from '../resources/notifications/store.ts';
 import { createUserActionDeliveries } from '../resources/user-actions/reconcile.ts';
 import type { Duty } from '../tasks/duties.ts';
-import { startWorker } from '../tasks/worker.ts';
-import type { JobHandler } from '../tasks/worker.ts';
+import { type JobHandler, startWorker } from '../tasks/worker.ts';
 import type { Database } from './database.ts';
 import { createDeliveryDrivers, deliveryStatuses } from './drivers.ts';
 import type { ShutdownSteps } from './shutdown.ts';

@@ -1,13 +1,11 @@
 /** What the operations declare, collected without a database: no handler runs. */
 import { aligned } from '../client/output.ts';
-import { createApp } from '../http/create-app.ts';
-import type { AppOptions } from '../http/create-app.ts';
+import { type AppOptions, createApp } from '../http/create-app.ts';
 import type { DeclaredOperation } from '../http/authorization.ts';
 import { systemRoutes } from '../http/system.ts';
 import { silentLogger } from '../platform/log.ts';
 import { createMetrics } from '../platform/metrics.ts';
-import { resourceRoutes } from '../resources/list.ts';
-import type { ResourceServices } from '../resources/list.ts';
+import { resourceRoutes, type ResourceServices } from '../resources/list.ts';
 
 interface DeclaredApi {
   /** OpenAPI 3.1. */

@@ -15,8 +15,7 @@ import { createPublishers } from '../hosts/publisher.ts';
 import type { Publisher } from '../hosts/part.ts';
 import { createPublishedRegistryDriver, registriesTitle } from '../hosts/registries.ts';
 import { claimPublishing } from '../hosts/store.ts';
-import { startHostWatch } from '../hosts/watch.ts';
-import type { HostWatch } from '../hosts/watch.ts';
+import { type HostWatch, startHostWatch } from '../hosts/watch.ts';
 import type { Keyring } from '../platform/encryption.ts';
 import type { Logger } from '../platform/log.ts';
 import { createListener } from '../platform/listener.ts';
@@ -25,8 +24,7 @@ import type { Database } from './database.ts';
 import { simulatedDriver, simulatedDrivers, startOneDriver } from './drivers.ts';
 import { hasNfsGroups, withoutNfsGroups, withoutStorage } from './host-parts.ts';
 import type { Settings } from './settings.ts';
-import { endAsFailed } from './shutdown.ts';
-import type { ShutdownSteps } from './shutdown.ts';
+import { endAsFailed, type ShutdownSteps } from './shutdown.ts';
 
 interface PublishedDriversDeps {
   settings: Settings;

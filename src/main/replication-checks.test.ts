@@ -2,8 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../test/until.ts';
-import { startReplicatedPostgres } from '../../test/replicated-postgres.ts';
-import type { ReplicatedPostgres } from '../../test/replicated-postgres.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../test/replicated-postgres.ts';
 import { requires } from '../../test/requires.ts';
 import { checkReplication } from './replication-checks.ts';
 

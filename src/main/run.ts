@@ -8,14 +8,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isBusy, isUnavailable } from '../platform/db-errors.ts';
-import { createLogger } from '../platform/log.ts';
-import type { Logger } from '../platform/log.ts';
+import { createLogger, type Logger } from '../platform/log.ts';
 import { findServiceManager } from '../platform/service-manager.ts';
 import { beginDatabase } from './database.ts';
 import type { Roles, StartContext } from './open-services.ts';
 import type { Settings } from './settings.ts';
-import { close, endAtOnce } from './shutdown.ts';
-import type { ShutdownSteps } from './shutdown.ts';
+import { close, endAtOnce, type ShutdownSteps } from './shutdown.ts';
 import { version } from './version.ts';
 
 /** Runs until a signal stops it. @throws if it cannot start */

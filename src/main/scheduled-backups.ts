@@ -5,8 +5,7 @@
 import { hostname } from 'node:os';
 import type pg from 'pg';
 import { BackupRunning, withBackupLock, writeBackup } from '../backup/backup.ts';
-import { openBackupDirectory } from '../backup/block-store.ts';
-import type { BackupDirectory, BackupSink } from '../backup/block-store.ts';
+import { type BackupDirectory, type BackupSink, openBackupDirectory } from '../backup/block-store.ts';
 import { copyFiles, hasFiles } from '../backup/files.ts';
 import {
   backupState,
@@ -16,11 +15,10 @@ import {
   lastRun,
   lateAfterMs,
   latenessMs,
+  type NextInstant,
   recordEnd,
 } from '../backup/schedule.ts';
-import type { NextInstant } from '../backup/schedule.ts';
-import { transaction } from '../platform/db.ts';
-import type { ConnectionOptions, Db } from '../platform/db.ts';
+import { type ConnectionOptions, type Db, transaction } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Message, Notifications } from '../resources/notifications/service.ts';

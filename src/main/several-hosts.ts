@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { SettingsError } from '../platform/setting-reader.ts';
 import { hostNamePattern } from '../platform/settings.ts';
-import type { HostedRegion } from '../resources/regions/host-configuration.ts';
-import { hostedRegion } from '../resources/regions/host-configuration.ts';
+import { type HostedRegion, hostedRegion } from '../resources/regions/host-configuration.ts';
 import type { Configuration } from './configuration.ts';
 import type { Settings } from './settings.ts';
 

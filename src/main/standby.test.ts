@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect as connectTo, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,8 +13,7 @@ import { liveProcess } from '../platform/running-processes.ts';
 import { silentLogger } from '../platform/log.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { startStandby } from './standby.ts';
-import { takeLocks } from './work-locks.ts';
-import type { WorkLock } from './work-locks.ts';
+import { takeLocks, type WorkLock } from './work-locks.ts';
 
 const newLock = (dataDir: string | null = null) => ({ key: randomUUID(), what: 'a region or data directory', dataDir });
 

@@ -6,10 +6,8 @@
  */
 import type { ConnectionOptions } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
-import { close, endAsFailed } from './shutdown.ts';
-import type { ShutdownSteps } from './shutdown.ts';
-import { waitForLocks } from './work-locks.ts';
-import type { WorkLock } from './work-locks.ts';
+import { close, endAsFailed, type ShutdownSteps } from './shutdown.ts';
+import { waitForLocks, type WorkLock } from './work-locks.ts';
 
 interface StandbyOptions {
   connection: ConnectionOptions;

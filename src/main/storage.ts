@@ -1,11 +1,9 @@
 /** The storage of a region (`storage` of the regions file): which drivers use it, and whether it works. */
-import { createCephBridge } from '../drivers/ceph/bridge.ts';
-import type { CephBridge } from '../drivers/ceph/bridge.ts';
+import { type CephBridge, createCephBridge } from '../drivers/ceph/bridge.ts';
 import { clusterHealth, poolSpace } from '../drivers/ceph/commands.ts';
 import { imagesOf } from '../drivers/ceph/images.ts';
 import type { RegionStorage } from '../drivers/kind.ts';
-import { hostDriverKinds } from '../drivers/kinds.ts';
-import type { DriverSettings } from '../drivers/kinds.ts';
+import { type DriverSettings, hostDriverKinds } from '../drivers/kinds.ts';
 import { hasReserve, inGib } from '../platform/disk-space.ts';
 import { silentLogger } from '../platform/log.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';

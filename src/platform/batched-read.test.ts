@@ -1,7 +1,6 @@
 /** Concurrent reads by key share statements, and each one sees what was committed before it. */
 import { randomUUID } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { batchedRead, preparedByKeys } from './batched-read.ts';

@@ -7,8 +7,7 @@
  * one that takes long a second one: a connection whose backend does not respond delays only its own reads, and reads of a
  * distant PostgreSQL overlap. Later calls wait for the next one. If a statement fails, all calls that share it fail.
  */
-import { prepared } from './db.ts';
-import type { Db, Tx } from './db.ts';
+import { type Db, prepared, type Tx } from './db.ts';
 
 /** Longest time that a batch waits for more reads, in ms. */
 const longestWaitMs = 1;

@@ -1,6 +1,5 @@
 /** Servers of which a client refuses the TLS, or that refuse it. */
-import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connect } from './db.ts';

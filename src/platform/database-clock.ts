@@ -8,8 +8,7 @@
  * Failure modes: without the database the last difference stays in force. A failover to a primary whose clock differs moves
  * the time of all hosts alike, so hosts need NTP; `doctor` compares the clocks.
  */
-import { preparedValue } from './db.ts';
-import type { Db } from './db.ts';
+import { type Db, preparedValue } from './db.ts';
 import type { Logger } from './log.ts';
 import { poll } from './poll.ts';
 

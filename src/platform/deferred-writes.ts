@@ -10,8 +10,7 @@
  */
 import { hash } from 'node:crypto';
 import type pg from 'pg';
-import { nameStatement, PreparedQuery } from './prepared-query.ts';
-import type { Statement } from './prepared-query.ts';
+import { nameStatement, PreparedQuery, type Statement } from './prepared-query.ts';
 
 /** Not `cloudyard`: as the name of the user it would come first in the search path. */
 const schema = 'cloudyard_writes';

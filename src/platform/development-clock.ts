@@ -2,8 +2,7 @@
  * The clock of development mode: real time plus an offset that all processes share through the database. Each process polls
  * it five times a second, so a change takes effect everywhere within a second.
  */
-import { prepared, preparedValue, transaction } from './db.ts';
-import type { Db, Tx } from './db.ts';
+import { type Db, prepared, preparedValue, transaction, type Tx } from './db.ts';
 import { poll } from './poll.ts';
 
 const pollMs = 200;

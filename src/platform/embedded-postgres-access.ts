@@ -15,8 +15,7 @@ import { dirname, join } from 'node:path';
 import { runChildSync } from './child-process.ts';
 import { livePostmaster } from './embedded-postgres-pid-file.ts';
 import { readOrEmpty } from './read-or-empty.ts';
-import { ensureServiceAccount, hasAccount } from './service-account.ts';
-import type { ServiceAccount } from './service-account.ts';
+import { ensureServiceAccount, hasAccount, type ServiceAccount } from './service-account.ts';
 
 export type Account = Pick<ServiceAccount, 'uid' | 'gid'>;
 

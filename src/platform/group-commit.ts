@@ -11,9 +11,8 @@
  * fail, and so do those that wait for the next statement: they would wait for the same lock again.
  */
 import type pg from 'pg';
-import { collectWrites, sendAlone, transaction } from './db.ts';
+import { collectWrites, type Db, type Guard, sendAlone, transaction, type Tx } from './db.ts';
 import { exceededTimeLimit, isContended, isUnavailable } from './db-errors.ts';
-import type { Db, Guard, Tx } from './db.ts';
 import type { Write } from './deferred-writes.ts';
 
 /** The numbers of transactions in a statement. Few, because each is a prepared statement of its own. */

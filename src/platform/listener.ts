@@ -7,8 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aborted } from 'node:util';
 import type pg from 'pg';
-import { openUnboundedPool } from './db.ts';
-import type { Db } from './db.ts';
+import { type Db, openUnboundedPool } from './db.ts';
 import type { Logger } from './log.ts';
 import { succeeds } from './succeeds.ts';
 

@@ -1,6 +1,5 @@
 import { fstatSync } from 'node:fs';
-import { pino } from 'pino';
-import type { DestinationStream, Logger } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { isMainThread } from 'node:worker_threads';
 
 export type { Logger };

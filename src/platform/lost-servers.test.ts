@@ -1,7 +1,6 @@
 /** A connection that no longer reaches its server, and nobody has closed: packets of the two sides are dropped. */
 import { once } from 'node:events';
-import { connect as connectTo, createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { isUnavailable } from './db-errors.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { memberNetworksOf } from '../resources/regions/service.ts';
-import { createMemberRules, opensLoopback } from './member-networks.ts';
-import type { MemberNetworks } from './member-networks.ts';
+import { createMemberRules, type MemberNetworks, opensLoopback } from './member-networks.ts';
 
 const laptop = ['0.0.0.0/0', '::/0', '127.0.0.0/8', '::1/128'];
 

@@ -1,6 +1,14 @@
 /** The metrics of /metrics, in the text format of Prometheus. */
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import type { Db } from './db.ts';
 import type { DiskSpace } from './driver-status.ts';
 import type { CertificateStatus } from './tls/certificate.ts';

@@ -5,8 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { root } from './program-files.ts';
 import { deferred } from './db.ts';
-import { nameStatement, PreparedQuery, statementTexts } from './prepared-query.ts';
-import type { Statement } from './prepared-query.ts';
+import { nameStatement, PreparedQuery, type Statement, statementTexts } from './prepared-query.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 

@@ -2,12 +2,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../test/until.ts';
-import { startReplicatedPostgres } from '../../test/replicated-postgres.ts';
-import type { ReplicatedPostgres } from '../../test/replicated-postgres.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../test/replicated-postgres.ts';
 import { requires } from '../../test/requires.ts';
-import { connect, transaction } from './db.ts';
+import { connect, type Db, transaction, type Tx } from './db.ts';
 import { isUnavailable } from './db-errors.ts';
-import type { Db, Tx } from './db.ts';
 import { silentLogger } from './log.ts';
 
 const insert = (tx: Tx, note: string) => (tx.$client as pg.Client).query('insert into notes values ($1)', [note]);

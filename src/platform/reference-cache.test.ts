@@ -1,8 +1,7 @@
 /** How current cached rows are: by the reads of the revision, with a clock of the test. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Db, Tx } from './db.ts';
-import { createReferenceCaches } from './reference-cache.ts';
-import type { ReferenceCaches } from './reference-cache.ts';
+import { createReferenceCaches, type ReferenceCaches } from './reference-cache.ts';
 
 let database: { revision: number; isAway: boolean; reads: number };
 let caches: ReferenceCaches;

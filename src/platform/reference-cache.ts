@@ -8,8 +8,7 @@
  * Failure modes: when the revision is overdue (the database is away), the caches are bypassed and the read fails, so a broken
  * connection never authenticates a revoked token.
  */
-import { afterCommit, prepared, preparedValue } from './db.ts';
-import type { Db, Tx } from './db.ts';
+import { afterCommit, type Db, prepared, preparedValue, type Tx } from './db.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import { poll } from './poll.ts';
 

@@ -5,8 +5,7 @@
  * `node:cluster` accepts connections in the first process and distributes them in turn, so a process that ends takes
  * no connection with it that it has not started to serve (docs/decisions/0038-server-processes.md).
  */
-import cluster from 'node:cluster';
-import type { Worker } from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 
 export type ServerProcess = Worker;
 

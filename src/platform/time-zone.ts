@@ -11,8 +11,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DriverStatus } from './driver-status.ts';
 import { intlOffsets } from './intl-offsets.ts';
-import { parseTzif } from './tzif.ts';
-import type { OffsetAt } from './tzif.ts';
+import { type OffsetAt, parseTzif } from './tzif.ts';
 
 const daySeconds = 86_400;
 /** A package update takes effect within this time, without a restart. */

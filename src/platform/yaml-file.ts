@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import Ajv from 'ajv';
 import type { Static, TSchema } from 'typebox';
-import { isNode, LineCounter, parseDocument } from 'yaml';
-import type { Document } from 'yaml';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { FieldError } from '../errors/catalogue.ts';
 import { describeKeywordError } from '../errors/keyword-message.ts';
 

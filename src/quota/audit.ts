@@ -6,8 +6,7 @@
  * changes rows also changes their counter, so it has either committed and is counted, or it waits for the counter and then
  * adds to the repaired value.
  */
-import { columnsOf, transaction } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import { columnsOf, type Db, transaction, type Tx } from '../platform/db.ts';
 import type { Kind } from './kinds.ts';
 import type { Quota } from './quota.ts';
 

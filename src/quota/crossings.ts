@@ -8,12 +8,10 @@
  * A crossing waits for the end of a grouping window, so that one message reports all crossings of the window. The window
  * begins with the first crossing; a client has at most one job.
  */
-import { columnsOf, deferred, prepared } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import { columnsOf, type Db, deferred, prepared, type Tx } from '../platform/db.ts';
 import { announce, hasJob, insertJobs, notificationQueue } from '../tasks/jobs.ts';
 import { priorityAt } from '../tasks/priority.ts';
-import { globalKinds, regionalKinds } from './kinds.ts';
-import type { Kind } from './kinds.ts';
+import { globalKinds, type Kind, regionalKinds } from './kinds.ts';
 
 /** Percent, for clients that have not set one. */
 export const defaultThreshold = 80;

@@ -4,8 +4,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
 import { ClientError } from '../errors/catalogue.ts';
-import { transaction } from '../platform/db.ts';
-import type { Tx } from '../platform/db.ts';
+import { transaction, type Tx } from '../platform/db.ts';
 import type { QuotaScope } from './quota.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });

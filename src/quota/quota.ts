@@ -11,12 +11,9 @@
  */
 import { ClientError } from '../errors/catalogue.ts';
 import { batchedRead, preparedByKeys } from '../platform/batched-read.ts';
-import { deferred, prepared } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
-import { alertedAt, createCrossings, crossedNow, limitOf, recordCrossings } from './crossings.ts';
-import type { Crossed } from './crossings.ts';
-import { meaningOfKind } from './kinds.ts';
-import type { Kind } from './kinds.ts';
+import { type Db, deferred, prepared, type Tx } from '../platform/db.ts';
+import { alertedAt, createCrossings, type Crossed, crossedNow, limitOf, recordCrossings } from './crossings.ts';
+import { type Kind, meaningOfKind } from './kinds.ts';
 
 /** The counters of a client in a region (`globalRegion` for global kinds). */
 export interface QuotaScope {

@@ -1,12 +1,9 @@
 /** The locks of rows: statements that lock a row and read which task locks its resource. */
-import { getTableName, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { getTableName, sql, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { prepared } from '../platform/db.ts';
-import type { Tx } from '../platform/db.ts';
+import { prepared, type Tx } from '../platform/db.ts';
 import { defineWrite } from '../platform/deferred-writes.ts';
-import { selectOf, textOf } from './read-kit.ts';
-import type { ProjectRegion, ScopedTable } from './read-kit.ts';
+import { type ProjectRegion, type ScopedTable, selectOf, textOf } from './read-kit.ts';
 
 const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
 

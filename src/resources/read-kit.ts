@@ -3,15 +3,11 @@
  * Drizzle would build each query and map each row, which takes longer than PostgreSQL does. Only the filters and the order of
  * a page are built for a request.
  */
-import { and, asc, Column, eq, getTableColumns, getTableName, is, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import { and, asc, Column, eq, getTableColumns, getTableName, is, sql, type SQL } from 'drizzle-orm';
+import { type PgColumn, PgDialect, type PgTable } from 'drizzle-orm/pg-core';
 import { batchedRead, type Key, preparedByKeys } from '../platform/batched-read.ts';
-import { prepared, preparedValue, runStatement } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
-import { nameStatement } from '../platform/prepared-query.ts';
-import type { Statement } from '../platform/prepared-query.ts';
+import { type Db, prepared, preparedValue, runStatement, type Tx } from '../platform/db.ts';
+import { nameStatement, type Statement } from '../platform/prepared-query.ts';
 import { rowCounts } from '../platform/table.ts';
 
 /** The project and region of a row or a request. */

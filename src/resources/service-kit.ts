@@ -3,14 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Actor, RequestContext, Scope } from '../authz/actor.ts';
 import {
   ClientError,
+  type FieldError,
   inUse,
   invalidInput,
   nameTaken,
   notFound,
   requireNoErrors,
   resourceLocked,
+  type Uses,
 } from '../errors/catalogue.ts';
-import type { FieldError, Uses } from '../errors/catalogue.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { type Clock, instantOf, wholeSecond } from '../platform/clock.ts';
 import { violatedConstraint } from '../platform/db-errors.ts';

@@ -1,6 +1,5 @@
 /** Filters lists by tags: the query parameters, their parser, and the SQL conditions. */
-import { sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { sql, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { Type } from 'typebox';
 import { type FieldError, requireNoErrors } from '../errors/catalogue.ts';

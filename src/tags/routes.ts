@@ -1,11 +1,9 @@
 /** The deprecated operations on the tags of a resource, named metadata. Responses to these changes have no body. */
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { projectMember, projectReader } from '../authz/access.ts';
 import type { RequestContext, Scope } from '../authz/actor.ts';
 import type { Routes } from '../http/app.ts';
-import { operationsOf } from '../http/operations.ts';
-import type { OperationTag } from '../http/operations.ts';
+import { operationsOf, type OperationTag } from '../http/operations.ts';
 import { Described, Page } from '../http/shapes.ts';
 import {
   AnyTagKey,
@@ -16,10 +14,11 @@ import {
   pageOfTags,
   replacingBy,
   Tag,
+  type TagChange,
   TagCollection,
+  type Tags,
   tagWithKey,
 } from './tags.ts';
-import type { TagChange, Tags } from './tags.ts';
 
 /** The interface of the service of a resource with tags. */
 interface Tagged {

@@ -1,7 +1,6 @@
 /** The server when the job queue is full, and what /metrics shows of the queue. */
 import { inject, it } from 'vitest';
-import { openCloudyard } from '../../test/harness.ts';
-import type { Cloudyard } from '../../test/harness.ts';
+import { type Cloudyard, openCloudyard } from '../../test/harness.ts';
 import { available, create, idOf, shares, soon } from '../../test/worker.ts';
 import { insertJobs } from './jobs.ts';
 

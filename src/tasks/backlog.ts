@@ -5,8 +5,7 @@
  * So a create does not count rows, and several servers together may exceed a limit by what they accept within a second.
  */
 import { tooManyRequests, unavailable } from '../errors/catalogue.ts';
-import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, prepared } from '../platform/db.ts';
 import { countAllJobs } from './jobs.ts';
 
 const refreshMs = 1000;

@@ -5,13 +5,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, inject, it } from 'vitest';
-import type { TestContext } from 'vitest';
-import { drift, openGate, retryNow } from '../../test/crash-harness.ts';
-import type { Gate } from '../../test/crash-harness.ts';
+import { describe, inject, it, type TestContext } from 'vitest';
+import { drift, type Gate, openGate, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost } from '../../test/drivers.ts';
-import { openCloudyard } from '../../test/harness.ts';
-import type { Answer, Cloudyard } from '../../test/harness.ts';
+import { type Answer, type Cloudyard, openCloudyard } from '../../test/harness.ts';
 import { networkOf, shares, soon, stateOf, truth, valid } from '../../test/worker.ts';
 
 interface Fault {

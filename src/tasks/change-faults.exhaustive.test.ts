@@ -6,10 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { retryNow } from '../../test/crash-harness.ts';
-import { withDatabaseFault } from '../../test/database-faults.ts';
-import type { DatabaseFault } from '../../test/database-faults.ts';
-import { useCloudyard } from '../../test/harness.ts';
-import type { Answer } from '../../test/harness.ts';
+import { type DatabaseFault, withDatabaseFault } from '../../test/database-faults.ts';
+import { type Answer, useCloudyard } from '../../test/harness.ts';
 import { builders, pools, v2 } from '../resources/load-balancers/test-balancers.ts';
 
 const cloud = useCloudyard({ pollSeconds: 0.05 });

@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
-import { databaseFaults, withDatabaseFault } from '../../test/database-faults.ts';
-import type { DatabaseFault } from '../../test/database-faults.ts';
+import { type DatabaseFault, databaseFaults, withDatabaseFault } from '../../test/database-faults.ts';
 import { useCloudyard } from '../../test/harness.ts';
 import { networkOf, shares, truth, valid } from '../../test/worker.ts';
 

@@ -4,10 +4,8 @@
  * while work is enqueued. So a refusal may be some seconds late; the reserve is for these seconds.
  */
 import { ClientError } from '../errors/catalogue.ts';
-import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
-import { diskKind, hasReserve, inGib } from '../platform/disk-space.ts';
-import type { DiskStatus } from '../platform/disk-space.ts';
+import { type Db, prepared } from '../platform/db.ts';
+import { diskKind, type DiskStatus, hasReserve, inGib } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { seenRecently } from './table.ts';
 

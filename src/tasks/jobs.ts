@@ -9,8 +9,7 @@
  * A worker's statements never wait for the lock of a row (`skip locked`), so a transaction that holds some cannot stop it. Only
  * those that release the jobs of a lost session or of a dead worker wait.
  */
-import { columnsOf, prepared, preparedColumn } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { columnsOf, type Db, prepared, preparedColumn } from '../platform/db.ts';
 
 /** The queue of the jobs that the worker of a region runs. */
 export const regionQueue = (regionId: number) => `region:${regionId}`;

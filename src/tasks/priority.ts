@@ -11,8 +11,7 @@
  * Deliveries of notifications are ordered in a queue of their own: one step for every job, and a retry gets its place when
  * it is requested. If virtual time falls to 0 before a retry is due, jobs that were enqueued meanwhile run first.
  */
-import { prepared } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import { type Db, prepared, type Tx } from '../platform/db.ts';
 import type { WeightedClient } from './backlog.ts';
 
 const jobsPerStep = 4;

@@ -2,8 +2,7 @@ import { pino } from 'pino';
 import { afterEach, expect, it, vi } from 'vitest';
 import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
-import { runReconcile } from './reconcile.ts';
-import type { Outcome, ReconcileDeps, Reconciler } from './reconcile.ts';
+import { type Outcome, type ReconcileDeps, type Reconciler, runReconcile } from './reconcile.ts';
 import type { Tasks } from './tasks.ts';
 
 afterEach(() => void vi.useRealTimers());

@@ -1,12 +1,10 @@
 /** Runs one reconcile and records its outcome. What a failure leads to is decided here and nowhere else. */
 import { DriverError } from '../errors/driver-error.ts';
-import { transaction } from '../platform/db.ts';
+import { type Db, transaction, type Tx } from '../platform/db.ts';
 import { exceededTimeLimit, isUnavailable } from '../platform/db-errors.ts';
-import type { Db, Tx } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import type { AssignedJob } from './jobs.ts';
-import { backoffSeconds } from './running-jobs.ts';
-import type { JobEnd } from './running-jobs.ts';
+import { backoffSeconds, type JobEnd } from './running-jobs.ts';
 import type { Placed, Tasks } from './tasks.ts';
 
 export type Outcome =

@@ -5,8 +5,7 @@
  * tasks of a client, whose oldest rows are at its start.
  */
 import { deleteInBatches } from '../platform/batches.ts';
-import { preparedValue } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, preparedValue } from '../platform/db.ts';
 
 const batch = 500;
 

@@ -1,19 +1,14 @@
 /** How workers share a queue: jobs of one resource never overlap, whatever happens to the workers or to their connections. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, inject, it } from 'vitest';
-import type { TestContext } from 'vitest';
+import { describe, inject, it, type TestContext } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { systemClock } from '../platform/clock.ts';
-import { connect } from '../platform/db.ts';
-import type { ConnectionOptions, Db } from '../platform/db.ts';
+import { connect, type ConnectionOptions, type Db } from '../platform/db.ts';
 import { silentLogger } from '../platform/log.ts';
-import { insertJobs, regionQueue, runDistantJobs } from './jobs.ts';
-import type { AssignedJob } from './jobs.ts';
-import { startRunner } from './runner.ts';
-import type { Runner } from './runner.ts';
+import { type AssignedJob, insertJobs, regionQueue, runDistantJobs } from './jobs.ts';
+import { type Runner, startRunner } from './runner.ts';
 import type { JobEnd, RunJob } from './running-jobs.ts';
-import { createWakeups } from './wakeups.ts';
-import type { Wakeups } from './wakeups.ts';
+import { createWakeups, type Wakeups } from './wakeups.ts';
 
 const queue = regionQueue(1);
 const soon = { timeout: 30_000, interval: 5 };

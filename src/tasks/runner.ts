@@ -10,16 +10,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../platform/clock.ts';
 import { isDatabaseAway } from '../platform/db-errors.ts';
-import { openUnboundedPool } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, openUnboundedPool } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
 import { createClientSlots } from './client-slots.ts';
-import { jobsOf, releaseJobs, takeTurn } from './jobs.ts';
-import type { Fetch } from './jobs.ts';
-import { createRunningJobs } from './running-jobs.ts';
-import type { JobEnd, RunJob, RunningJob, RunningJobs } from './running-jobs.ts';
-import { openSession } from './session.ts';
-import type { Session } from './session.ts';
+import { type Fetch, jobsOf, releaseJobs, takeTurn } from './jobs.ts';
+import { createRunningJobs, type JobEnd, type RunJob, type RunningJob, type RunningJobs } from './running-jobs.ts';
+import { openSession, type Session } from './session.ts';
 import type { Wakeups } from './wakeups.ts';
 
 export interface RunnerOptions {

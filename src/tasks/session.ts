@@ -7,8 +7,7 @@
  */
 import { drizzle } from 'drizzle-orm/node-postgres';
 import type pg from 'pg';
-import { detectLostHost } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, detectLostHost } from '../platform/db.ts';
 import { channelOf, isLockOf, workerLocks } from './jobs.ts';
 
 /**

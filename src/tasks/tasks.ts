@@ -8,8 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext } from '../authz/actor.ts';
 import type { Clock } from '../platform/clock.ts';
-import { afterCommit, deferred, prepared, preparedValue } from '../platform/db.ts';
-import type { Db, Tx } from '../platform/db.ts';
+import { afterCommit, type Db, deferred, prepared, preparedValue, type Tx } from '../platform/db.ts';
 import type { Backlog, WeightedClient } from './backlog.ts';
 import type { HostSpace } from './host-space.ts';
 import { insertJobs, regionQueue } from './jobs.ts';

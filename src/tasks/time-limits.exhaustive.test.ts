@@ -1,6 +1,5 @@
 /** Time limits of PostgreSQL that an operator sets too short for a statement. */
-import { describe, it } from 'vitest';
-import type { TestContext } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
 import { drift } from '../../test/crash-harness.ts';
 import type { Cloudyard } from '../../test/harness.ts';
 import {

@@ -1,6 +1,5 @@
 /** Spans of jobs and of the driver calls that they make. Only used while traces are on. */
-import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, prepared } from '../platform/db.ts';
 import type { Tracer } from '../platform/tracing/tracer.ts';
 import type { Reconciler } from './reconcile.ts';
 

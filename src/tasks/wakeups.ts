@@ -7,8 +7,7 @@
  * Failure modes: a process that dies between commit and NOTIFY delays the job until the next poll of a worker (a second).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prepared } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, prepared } from '../platform/db.ts';
 import { channelOf } from './jobs.ts';
 
 const pauseMs = 5;

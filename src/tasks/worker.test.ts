@@ -1,6 +1,5 @@
 /** The engine of tasks when workers, jobs and hosts fail. */
-import { describe, it } from 'vitest';
-import type { TestContext } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
 import { drift, retryNow } from '../../test/crash-harness.ts';
 import { createTestHost, passing, terminal } from '../../test/drivers.ts';
 import type { Cloudyard } from '../../test/harness.ts';

@@ -7,11 +7,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { preparedColumn } from '../platform/db.ts';
-import type { Db } from '../platform/db.ts';
+import { type Db, preparedColumn } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
-import { repeat } from './duties.ts';
-import type { Duty } from './duties.ts';
+import { type Duty, repeat } from './duties.ts';
 import {
   findDeadWorkers,
   hasJob,
@@ -22,10 +20,8 @@ import {
   runDistantJobs,
 } from './jobs.ts';
 import { rebasePriorities, sweepPriority } from './priority.ts';
-import { runReconcile } from './reconcile.ts';
-import type { Reconciler, ReconcileDeps } from './reconcile.ts';
-import { startRunner } from './runner.ts';
-import type { RunnerOptions } from './runner.ts';
+import { type ReconcileDeps, type Reconciler, runReconcile } from './reconcile.ts';
+import { type RunnerOptions, startRunner } from './runner.ts';
 import type { RunJob } from './running-jobs.ts';
 import type { Placed } from './tasks.ts';
 

@@ -1,6 +1,5 @@
 /** Builds the console once for all browser tests, if it is not up to date: Cloudyard serves console/dist. */
-import { execFileSync } from 'node:child_process';
-import type { ExecFileSyncOptions } from 'node:child_process';
+import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from '../../src/platform/program-files.ts';
 

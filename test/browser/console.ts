@@ -7,13 +7,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
-import { keptContextFlag, openKeptContext } from './kept-context.ts';
-import type { KeptContext } from './kept-context.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
+import { type KeptContext, keptContextFlag, openKeptContext } from './kept-context.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

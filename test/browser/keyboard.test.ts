@@ -10,8 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
 import { useConsole } from './console.ts';
 import { createHost, createResources } from './keyboard-resources.ts';
-import { press, send } from './keyboard-walk.ts';
-import type { Form } from './keyboard-walk.ts';
+import { type Form, press, send } from './keyboard-walk.ts';
 
 const consoleOf = useConsole({ CLOUDYARD_WEBHOOK_ALLOW_PRIVATE: '1' });
 const DAY_MS = 86_400_000;

@@ -1,7 +1,5 @@
 /** What the open page shows of changes by others, of lost connections and of restarts. */
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server } from 'node:http';
-import { request as send } from 'node:http';
+import { createServer, type IncomingMessage, request as send, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

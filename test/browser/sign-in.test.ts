@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openProvider, testClient } from '../oidc-provider.ts';
-import type { TestProvider } from '../oidc-provider.ts';
+import { openProvider, testClient, type TestProvider } from '../oidc-provider.ts';
 import { checkPage, signIn, useConsole } from './console.ts';
 
 let provider: TestProvider;

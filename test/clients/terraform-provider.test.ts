@@ -4,8 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { createPatternCheck } from '../../src/drivers/haproxy/pattern-check.ts';
-import { useCloudyard } from '../harness.ts';
-import type { Answer } from '../harness.ts';
+import { type Answer, useCloudyard } from '../harness.ts';
 
 const cloud = useCloudyard({ checkPattern: createPatternCheck({ haproxy: null }) });
 const networks = '/cloud/v1/networks/1/1';

@@ -6,14 +6,12 @@ import { execFile } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { codeFor } from '../../console/src/code/code-for.ts';
-import { targetOf } from '../../console/src/code/request.ts';
-import type { ApiRequest, Json } from '../../console/src/code/request.ts';
+import { type ApiRequest, type Json, targetOf } from '../../console/src/code/request.ts';
 import { useCloudyard } from '../harness.ts';
 import { requires } from '../requires.ts';
 import { operationsById, readPaths } from './operations.ts';
 import { pythonSkipReason, usePythonCode } from './python-code.ts';
-import { derived, story } from './story.ts';
-import type { Step } from './story.ts';
+import { derived, type Step, story } from './story.ts';
 
 type Ids = Record<string, string | number>;
 

@@ -7,8 +7,7 @@ import { pythonMethods } from '../../console/src/code/python-methods.ts';
 import { pythonArguments, requiredArguments } from '../../console/src/code/python.ts';
 import type { ApiRequest } from '../../console/src/code/request.ts';
 import { answersWithTasks } from '../../console/src/code/task-operations.ts';
-import { operations, operationsById } from './operations.ts';
-import type { Operation } from './operations.ts';
+import { type Operation, operations, operationsById } from './operations.ts';
 import { pythonSkipReason, usePythonCode } from './python-code.ts';
 
 const url = 'http://127.0.0.1:8080';

@@ -2,8 +2,7 @@
  * A Python with the official SDK and a parser of HCL, which runs python_code.py for one test file. CLOUDYARD_TEST_PYTHON
  * selects it; .ci/run creates one.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';

@@ -14,8 +14,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { newShare, defaultNetwork } from './storm.ts';
 

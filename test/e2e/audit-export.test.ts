@@ -1,11 +1,9 @@
 /** Exports of a large audit log by a real server: complete, in constant memory, and at the speed of the reader. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { get } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });

@@ -3,13 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
-import { startTraffic } from '../traffic.ts';
-import type { Traffic } from '../traffic.ts';
-import { serveBoth } from './balanced.ts';
-import type { Served } from './balanced.ts';
+import { startTraffic, type Traffic } from '../traffic.ts';
+import { serveBoth, type Served } from './balanced.ts';
 import { defaultNetwork, expectHostEqualsRows, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Yard } from '../processes.ts';
-import { openClient } from './client.ts';
-import type { Client } from './client.ts';
+import { type Client, openClient } from './client.ts';
 
 let yard: Yard;
 let run: Client['run'];

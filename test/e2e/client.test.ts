@@ -6,12 +6,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootstrapToken } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { bootstrapToken, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { pinnedNode } from '../server-program.ts';
-import { bin, openClient } from './client.ts';
-import type { Client } from './client.ts';
+import { bin, type Client, openClient } from './client.ts';
 
 let yard: Yard;
 let env: Client['env'];

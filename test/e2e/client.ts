@@ -3,8 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Ended, Yard } from '../processes.ts';
+import { bootstrapToken, type Ended, openYard, type Yard } from '../processes.ts';
 import { pinnedNode } from '../server-program.ts';
 
 export const bin = join(root, 'bin', 'cloudyard.mjs');

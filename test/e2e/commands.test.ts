@@ -1,15 +1,13 @@
 /** Operator commands on real processes. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { findOtherOwner } from '../../src/main/data-directory-owner.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { liveProcess } from '../../src/platform/running-processes.ts';
 import { httpClient } from '../http-client.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 import { until } from '../until.ts';
 import { createMany, expectHostEqualsRows } from './storm.ts';

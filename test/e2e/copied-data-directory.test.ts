@@ -8,11 +8,9 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { liveProcess, processIn } from '../../src/platform/running-processes.ts';
-import { openYard, processesOf } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, processesOf, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
-import { serveBoth } from './balanced.ts';
-import type { Served } from './balanced.ts';
+import { serveBoth, type Served } from './balanced.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 

@@ -1,11 +1,9 @@
 /** Streams of events on several servers with several processes, of changes by clients and by a separate worker. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { readEvents } from '../event-stream.ts';
-import type { EventReader } from '../event-stream.ts';
+import { type EventReader, readEvents } from '../event-stream.ts';
 import { httpClient } from '../http-client.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 

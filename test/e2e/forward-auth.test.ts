@@ -7,8 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../free-port.ts';
 import { startHaproxy, startNginx } from '../forward-auth.ts';
 import { httpClient } from '../http-client.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 

@@ -3,16 +3,13 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import type { EmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { copyPreparedCluster } from '../prepared-cluster.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { serveBoth } from './balanced.ts';
-import type { Served } from './balanced.ts';
+import { serveBoth, type Served } from './balanced.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 

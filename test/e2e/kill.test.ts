@@ -8,12 +8,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { nfs, nfsUrl } from '../nfs-client.ts';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { allEnded, createMany, expectConsistent, expectHostEqualsRows, shares, storm } from './storm.ts';
-import type { Storm } from './storm.ts';
+import { allEnded, createMany, expectConsistent, expectHostEqualsRows, shares, storm, type Storm } from './storm.ts';
 
 const parts = ['nfs-ganesha', 'libnfs-utils', 'xfsprogs', 'root'] as const;
 const runsGanesha = requires(...parts);

@@ -5,14 +5,11 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 import { requestTo, startTraffic } from '../traffic.ts';
-import { balancers, openMembers, pools } from './balanced.ts';
-import type { Members } from './balanced.ts';
-import { storm } from './storm.ts';
-import type { Storm } from './storm.ts';
+import { balancers, type Members, openMembers, pools } from './balanced.ts';
+import { storm, type Storm } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 

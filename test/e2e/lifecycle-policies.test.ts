@@ -1,7 +1,6 @@
 /** Lifecycle policies of a server that is killed while a thousand snapshots are due. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { storm } from './storm.ts';
 

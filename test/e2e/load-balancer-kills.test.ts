@@ -4,16 +4,12 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { requestTo, startTraffic } from '../traffic.ts';
-import type { Traffic } from '../traffic.ts';
-import { balancers, expectProxyEqualsRows, openMembers, pools, proxyOf, v2 } from './balanced.ts';
-import type { Members } from './balanced.ts';
-import { storm } from './storm.ts';
-import type { Storm } from './storm.ts';
+import { requestTo, startTraffic, type Traffic } from '../traffic.ts';
+import { balancers, expectProxyEqualsRows, type Members, openMembers, pools, proxyOf, v2 } from './balanced.ts';
+import { storm, type Storm } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 

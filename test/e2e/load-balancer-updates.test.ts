@@ -4,15 +4,27 @@ import { get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { authority, closeMembers, stream, tcpMember } from '../../src/drivers/haproxy/test-members.ts';
-import type { Authority, Stream } from '../../src/drivers/haproxy/test-members.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import {
+  authority,
+  type Authority,
+  closeMembers,
+  stream,
+  type Stream,
+  tcpMember,
+} from '../../src/drivers/haproxy/test-members.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
-import { requestTo, startTraffic } from '../traffic.ts';
-import type { Traffic } from '../traffic.ts';
-import { balancers, changesOf, expectProxyEqualsRows, listeners, openMembers, pools, v2 } from './balanced.ts';
-import type { Members } from './balanced.ts';
+import { requestTo, startTraffic, type Traffic } from '../traffic.ts';
+import {
+  balancers,
+  changesOf,
+  expectProxyEqualsRows,
+  listeners,
+  type Members,
+  openMembers,
+  pools,
+  v2,
+} from './balanced.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 

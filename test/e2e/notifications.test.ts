@@ -1,12 +1,10 @@
 /** Alerts from real processes to a real mail server and a real webhook receiver, also when processes are killed. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { headersOf, startSmtpServer } from '../smtp-server.ts';
-import { startWebhookReceiver } from '../webhook-receiver.ts';
-import type { WebhookReceiver } from '../webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 const timeout = { timeout: 300_000 };

@@ -5,8 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { bootstrapToken, openYard, signalPostgres } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { bootstrapToken, openYard, signalPostgres, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 

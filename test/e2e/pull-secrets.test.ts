@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { login, password, startRegistry } from '../../src/drivers/registry-login/test-registry.ts';
 import { makeImage, push, startSkopeo } from '../images.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';
 
 const timeout = { timeout: 300_000 };

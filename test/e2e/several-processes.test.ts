@@ -2,12 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request as httpRequest } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { usableProcessors } from '../../src/platform/processor-affinity.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });

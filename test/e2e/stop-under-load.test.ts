@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 
 vi.setConfig({ testTimeout: 120_000 });

@@ -4,15 +4,12 @@ import { Agent, request as httpsRequest } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from 'node:tls';
-import type { PeerCertificate, TLSSocket } from 'node:tls';
+import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../free-port.ts';
-import { testCertificate } from '../../src/platform/tls/test-certificates.ts';
-import type { TestPem } from '../../src/platform/tls/test-certificates.ts';
+import { testCertificate, type TestPem } from '../../src/platform/tls/test-certificates.ts';
 import { openAcmeServer } from '../acme-server.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires } from '../requires.ts';
 

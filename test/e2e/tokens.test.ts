@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 

@@ -1,10 +1,8 @@
 /** A trace from a request of one process through the job of another to the driver. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
-import { openTraceReceiver } from '../tracing-receiver.ts';
-import type { TraceReceiver } from '../tracing-receiver.ts';
+import { openTraceReceiver, type TraceReceiver } from '../tracing-receiver.ts';
 
 let yard: Yard;
 let server: Running;

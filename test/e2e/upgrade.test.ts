@@ -6,14 +6,11 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { startTraffic } from '../traffic.ts';
-import type { Traffic } from '../traffic.ts';
-import { balancers, serveBoth } from './balanced.ts';
-import type { Served } from './balanced.ts';
+import { startTraffic, type Traffic } from '../traffic.ts';
+import { balancers, serveBoth, type Served } from './balanced.ts';
 import { defaultNetwork, newShare, shares } from './storm.ts';
 
 vi.setConfig({ testTimeout: 300_000 });

@@ -1,10 +1,8 @@
 /** User actions, exports and missed runs with real processes, also when these are killed. */
 import { afterEach, expect, it } from 'vitest';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
-import { startWebhookReceiver } from '../webhook-receiver.ts';
-import type { WebhookReceiver } from '../webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../webhook-receiver.ts';
 
 const timeout = { timeout: 300_000 };
 const settings = {

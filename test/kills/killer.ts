@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
 import { parentOf } from '../../src/platform/running-processes.ts';
 import type { Random } from '../model/random.ts';
-import { processesOf } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { processesOf, type Yard } from '../processes.ts';
 import type { Figures } from './figures.ts';
 
 interface Victim {

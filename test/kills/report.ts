@@ -1,8 +1,7 @@
 /** The report of a run as Markdown. */
 import { execFileSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
-import { quantile } from './figures.ts';
-import type { Figures } from './figures.ts';
+import { type Figures, quantile } from './figures.ts';
 
 interface Run {
   figures: Figures;

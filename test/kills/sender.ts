@@ -5,8 +5,7 @@
 import { compare } from '../model/compare.ts';
 import { explain } from '../model/expectation.ts';
 import { newClientModel } from '../model/play.ts';
-import { allTasksEnded, insist, send, textOf, toObserved } from '../model/requests.ts';
-import type { Answer, Played } from '../model/requests.ts';
+import { allTasksEnded, type Answer, insist, type Played, send, textOf, toObserved } from '../model/requests.ts';
 import { createRandom } from '../model/random.ts';
 import { commands } from '../model/resources/list.ts';
 import { makeStep } from '../model/story.ts';

@@ -1,7 +1,6 @@
 /** The checker on histories whose verdict is known. */
 import { describe, expect, it } from 'vitest';
-import { check } from './checker.ts';
-import type { Operation, Specification } from './checker.ts';
+import { check, type Operation, type Specification } from './checker.ts';
 
 type Input = { write: number } | 'read';
 /** A register that holds a number. */

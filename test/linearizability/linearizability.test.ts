@@ -5,24 +5,26 @@
  * TEST_HISTORIES: the number of histories of each kind (6).
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createRandom } from '../model/random.ts';
-import type { Random } from '../model/random.ts';
-import { httpClient } from '../http-client.ts';
-import type { HttpAnswer, HttpClient } from '../http-client.ts';
+import { createRandom, type Random } from '../model/random.ts';
+import { type HttpAnswer, httpClient, type HttpClient } from '../http-client.ts';
 import { freePort } from '../free-port.ts';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
-import { check, textOf } from './checker.ts';
-import type { Operation, Specification } from './checker.ts';
+import { bootstrapToken, openYard, type Running, type Yard } from '../processes.ts';
+import { check, type Operation, type Specification, textOf } from './checker.ts';
 import {
+  type ClaimInput,
   claimSpecification,
+  type KeysInput,
   keysSpecification,
+  type LockInput,
   lockSpecification,
+  type NameInput,
   nameSpecification,
+  type QuotaInput,
   quotaSpecification,
+  type Result,
+  type TagsInput,
   tagsSpecification,
 } from './specifications.ts';
-import type { ClaimInput, KeysInput, LockInput, NameInput, QuotaInput, Result, TagsInput } from './specifications.ts';
 
 const histories = Number(process.env['TEST_HISTORIES'] ?? 6);
 const clients = 6;

@@ -2,10 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { usageOf } from './expectation.ts';
-import { kindOfLabel } from './model.ts';
-import type { Fields, Kind, Model } from './model.ts';
-import { insist } from './requests.ts';
-import type { Played } from './requests.ts';
+import { type Fields, type Kind, kindOfLabel, type Model } from './model.ts';
+import { insist, type Played } from './requests.ts';
 import { kinds } from './resources/list.ts';
 
 /** Comparable state: resources by kind and label, usage by kind of quota, the host by folder and label, and the drift. */

@@ -1,7 +1,6 @@
 /** Which responses the model accepts of operations at the same time. */
 import { expect, it } from 'vitest';
-import { explain } from './expectation.ts';
-import type { Observed } from './expectation.ts';
+import { explain, type Observed } from './expectation.ts';
 import type { Group, Model, Step } from './model.ts';
 import { newClientModel } from './play.ts';
 

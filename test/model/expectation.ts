@@ -2,8 +2,7 @@
  * What the model says about responses: the expected response of one step, and the orders of simultaneous steps that explain all
  * their responses.
  */
-import { isWithin, namedIn, refused, rootOf } from './model.ts';
-import type { Group, Model, Reply, Step } from './model.ts';
+import { type Group, isWithin, type Model, namedIn, refused, type Reply, rootOf, type Step } from './model.ts';
 import { commandOf, kindOf } from './resources/list.ts';
 
 /** A response, and whether an earlier attempt of the same request may have been executed without a response. */

@@ -9,12 +9,10 @@ import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toCurl } from './curl.ts';
 import type { Story } from './model.ts';
-import { newClientModel, play } from './play.ts';
-import type { Failure } from './play.ts';
+import { type Failure, newClientModel, play } from './play.ts';
 import { shrink } from './shrink.ts';
 import { limitsOf, makeStory } from './story.ts';
-import { openWorld } from './world.ts';
-import type { World } from './world.ts';
+import { openWorld, type World } from './world.ts';
 
 const seconds = Number(process.env['TEST_MODEL_SECONDS'] ?? 60);
 const randomSeed = Number(process.env['TEST_MODEL_SEED'] ?? randomInt(2 ** 31));

@@ -4,10 +4,8 @@
  */
 import { compare } from './compare.ts';
 import { explain, expectStep } from './expectation.ts';
-import { emptyModel } from './model.ts';
-import type { Group, Model, Step, Story } from './model.ts';
-import { allTasksEnded, insist, send, textOf, toObserved } from './requests.ts';
-import type { Answer, Played } from './requests.ts';
+import { emptyModel, type Group, type Model, type Step, type Story } from './model.ts';
+import { allTasksEnded, type Answer, insist, type Played, send, textOf, toObserved } from './requests.ts';
 import { commandOf } from './resources/list.ts';
 import type { Tenant, World } from './world.ts';
 

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import type { HttpAnswer } from '../http-client.ts';
 import { emptyModel } from './model.ts';
-import { send } from './requests.ts';
-import type { Played } from './requests.ts';
+import { type Played, send } from './requests.ts';
 
 it('a resource that was never created is addressed by an id of its kind, and so is its parent', async () => {
   const paths: string[] = [];

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpAnswer } from '../http-client.ts';
 import type { Observed } from './expectation.ts';
-import { kindOfLabel } from './model.ts';
-import type { Model, Step } from './model.ts';
+import { kindOfLabel, type Model, type Step } from './model.ts';
 import { commandOf, kindOf } from './resources/list.ts';
 import type { Tenant, World } from './world.ts';
 

@@ -1,8 +1,16 @@
 /** Makes random stories. A story is chosen on the model alone, before anything is sent, so that a seed repeats it. */
-import { entitiesOf, rootOf } from './model.ts';
-import type { Command, Disturbance, Entity, Group, Model, Step, Story } from './model.ts';
-import { createRandom } from './random.ts';
-import type { Random } from './random.ts';
+import {
+  type Command,
+  type Disturbance,
+  entitiesOf,
+  type Entity,
+  type Group,
+  type Model,
+  rootOf,
+  type Step,
+  type Story,
+} from './model.ts';
+import { createRandom, type Random } from './random.ts';
 import { commandOf, themes } from './resources/list.ts';
 import { expectStep } from './expectation.ts';
 

@@ -3,8 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpAnswer } from '../http-client.ts';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import type { Disturbance, Fields } from './model.ts';
 import { limitFields } from './curl.ts';

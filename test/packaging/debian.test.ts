@@ -10,8 +10,7 @@ import { version } from '../../src/main/version.ts';
 import { httpClient } from '../http-client.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
-import { openDebianHost, prepareDebianRoot } from './debian-host.ts';
-import type { DebianHost } from './debian-host.ts';
+import { type DebianHost, openDebianHost, prepareDebianRoot } from './debian-host.ts';
 import { emptyFolder } from './installed.ts';
 import { connectToNoCeph, renderExample, reportOfBridge } from './parts-of-several-hosts.ts';
 

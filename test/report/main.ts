@@ -3,8 +3,7 @@
  * and of the repetition of its failed files, and exits with 1 if a failure remains.
  */
 import { existsSync, readFileSync } from 'node:fs';
-import { failedFiles, summaryOf } from './outcome.ts';
-import type { Outcome } from './outcome.ts';
+import { failedFiles, type Outcome, summaryOf } from './outcome.ts';
 
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8')) as Outcome;
 

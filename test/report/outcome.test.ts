@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failedFiles, summaryOf } from './outcome.ts';
-import type { FileOutcome, Outcome } from './outcome.ts';
+import { failedFiles, type FileOutcome, type Outcome, summaryOf } from './outcome.ts';
 
 const file = (path: string, rest: Partial<FileOutcome> = {}): FileOutcome => ({
   ...{ path, seconds: 1, passed: ['a', 'b'], failed: [], skipped: [], errors: 0 },

@@ -17,10 +17,8 @@ import { silentLogger } from '../../src/platform/log.ts';
 import { resourceRoutes } from '../../src/resources/list.ts';
 import { useCloudyard, type Answer } from '../harness.ts';
 import { dereferenced } from '../openapi.ts';
-import { sample } from './samples.ts';
-import type { Schema } from './samples.ts';
-import { createVictim, secretText } from './victim.ts';
-import type { Victim } from './victim.ts';
+import { sample, type Schema } from './samples.ts';
+import { createVictim, secretText, type Victim } from './victim.ts';
 
 /** Operations of the registry protocols, which have separate credentials. */
 const registryOperations = ['getRegistryToken', 'createRegistryToken', 'receiveRegistryEvents'];

@@ -1,12 +1,10 @@
 /** Clients and members that attack load balancers, and what an attack costs. */
-import { connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
-import type { ClientHttp2Session } from 'node:http2';
 import { Agent, request } from 'node:http';
-import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { violationsOf } from '../../src/drivers/haproxy/validation.ts';
 import { balancer } from '../../src/drivers/haproxy/test-host.ts';
 

@@ -9,8 +9,7 @@ import { freePort } from '../free-port.ts';
 import { root } from '../../src/platform/program-files.ts';
 import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
 import { parentOf, pidsOfHost } from '../../src/platform/running-processes.ts';
-import { openYard } from '../processes.ts';
-import type { Running, Yard } from '../processes.ts';
+import { openYard, type Running, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 

@@ -14,17 +14,19 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACCOUNTS, accountFor } from '../../src/drivers/confined.ts';
 import { registryTestHost, testHosting } from '../../src/drivers/distribution/test-host.ts';
-import { createEgressFilter, egressTable, renderEgressFilter } from '../../src/drivers/egress-filter.ts';
-import type { EgressFilter } from '../../src/drivers/egress-filter.ts';
+import {
+  createEgressFilter,
+  type EgressFilter,
+  egressTable,
+  renderEgressFilter,
+} from '../../src/drivers/egress-filter.ts';
 import type { OwnPort } from '../../src/platform/own-ports.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { followCertificateFiles } from '../../src/platform/tls/certificate-files.ts';
 import type { GaneshaDriver } from '../../src/drivers/ganesha/driver.ts';
-import { testHost as nfsTestHost } from '../../src/drivers/ganesha/test-host.ts';
-import type { TestHost as NfsHost } from '../../src/drivers/ganesha/test-host.ts';
+import { type TestHost as NfsHost, testHost as nfsTestHost } from '../../src/drivers/ganesha/test-host.ts';
 import type { HaproxyDriver } from '../../src/drivers/haproxy/driver.ts';
-import { balancer, member, testHost } from '../../src/drivers/haproxy/test-host.ts';
-import type { TestHost } from '../../src/drivers/haproxy/test-host.ts';
+import { balancer, member, testHost, type TestHost } from '../../src/drivers/haproxy/test-host.ts';
 import { udpMember } from '../../src/drivers/haproxy/test-members.ts';
 import { openYard } from '../processes.ts';
 import { requires, skipReason } from '../requires.ts';

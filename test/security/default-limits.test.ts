@@ -1,8 +1,7 @@
 /** The limits of connections that a server has without settings. slow-clients.test.ts tests what they do. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { defaultConnectionLimits } from '../../src/http/connection-limits.ts';
-import { createApi } from '../../src/main/api.ts';
-import type { ApiOptions } from '../../src/main/api.ts';
+import { type ApiOptions, createApi } from '../../src/main/api.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { useCloudyard } from '../harness.ts';
 

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSmtpDriver } from '../../src/drivers/smtp/driver.ts';
 import { useCloudyard } from '../harness.ts';
 import { requires, skipReason } from '../requires.ts';
-import { headersOf, startSmtpServer } from '../smtp-server.ts';
-import type { SmtpServer } from '../smtp-server.ts';
+import { headersOf, type SmtpServer, startSmtpServer } from '../smtp-server.ts';
 
 const hostileText = [
   'x\r\nBcc: evil@example.com',

@@ -1,13 +1,11 @@
 /** One client floods Cloudyard while another one uses it. Tests count flood requests that are served first, not time. */
-import { Agent, request as httpRequest } from 'node:http';
-import type { ClientRequest } from 'node:http';
+import { Agent, type ClientRequest, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { transaction } from '../../src/platform/db.ts';
 import type { Cloudyard } from '../harness.ts';
-import { aTenant, actorOf, enqueue, open } from './tenants.ts';
-import type { Tenant } from './tenants.ts';
+import { actorOf, aTenant, enqueue, open, type Tenant } from './tenants.ts';
 
 const connections = 64;
 

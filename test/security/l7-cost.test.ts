@@ -10,8 +10,8 @@ import {
   member,
   pool,
   testHost,
+  type TestHost,
 } from '../../src/drivers/haproxy/test-host.ts';
-import type { TestHost } from '../../src/drivers/haproxy/test-host.ts';
 import { ask, closeMembers, httpMember } from '../../src/drivers/haproxy/test-members.ts';
 import { l7Limits } from '../../src/drivers/l7-rules.ts';
 import type { DesiredL7Rule } from '../../src/drivers/load-balancer.ts';

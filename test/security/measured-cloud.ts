@@ -1,12 +1,9 @@
 /** A listening Cloudyard that measures the cost of requests: CPU time in one turn of the event loop, and memory. */
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { useCloudyard } from '../harness.ts';
-import type { Cloudyard } from '../harness.ts';
-import { watchEventLoop } from './event-loop-cost.ts';
-import type { Cost } from './event-loop-cost.ts';
-import { startSender } from './http-sender.ts';
-import type { Received, Sender } from './http-sender.ts';
+import { type Cloudyard, useCloudyard } from '../harness.ts';
+import { type Cost, watchEventLoop } from './event-loop-cost.ts';
+import { type Received, type Sender, startSender } from './http-sender.ts';
 
 export const maxBlockedMs = 50;
 export const maxBytes = 64 * 1024 * 1024;

@@ -5,8 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { builders, paths, pools, v2 } from '../../src/resources/load-balancers/test-balancers.ts';
 import type { Configuration } from '../../src/main/configuration.ts';
-import { useCloudyard } from '../harness.ts';
-import type { Cloudyard } from '../harness.ts';
+import { type Cloudyard, useCloudyard } from '../harness.ts';
 
 const balancers = '/cloud/v1/loadbalancers/1/1';
 const good = { address: '10.0.0.1', protocol_port: 80 };

@@ -1,7 +1,6 @@
 /** A client that sends arbitrary bytes and records the response. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 
 export interface RawClient {
   socket: Socket;

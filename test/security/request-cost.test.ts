@@ -5,8 +5,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { dereferenced } from '../openapi.ts';
 import { problemOf, maxBlockedMs, maxBytes, useMeasuredCloud } from './measured-cloud.ts';
-import { generators } from './worst-bodies.ts';
-import type { JsonSchema } from './worst-bodies.ts';
+import { generators, type JsonSchema } from './worst-bodies.ts';
 
 const { cloud, send, measure, expectCheap } = useMeasuredCloud();
 let reader: string;

@@ -3,19 +3,15 @@
  * container behind a proxy parses leniently, as an old server would, so that it shows every ambiguity that a proxy forwards.
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startHaproxy, startNginx } from '../forward-auth.ts';
-import type { Proxy } from '../forward-auth.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { type Proxy, startHaproxy, startNginx } from '../forward-auth.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { requires, skipReason } from '../requires.ts';
 import { exchange, rawClient } from './raw-client.ts';
-import { get, framings, targets, spoofed, misleading } from './smuggled-requests.ts';
-import type { Attack } from './smuggled-requests.ts';
+import { type Attack, framings, get, misleading, spoofed, targets } from './smuggled-requests.ts';
 
 const timeout = { timeout: 300_000 };
 const keys = '/cloud/v1/caas/keys/1/1';

@@ -8,10 +8,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { bootstrapToken, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
-import { openTraceReceiver } from '../tracing-receiver.ts';
-import type { TraceReceiver } from '../tracing-receiver.ts';
+import { bootstrapToken, openYard, type Yard } from '../processes.ts';
+import { openTraceReceiver, type TraceReceiver } from '../tracing-receiver.ts';
 
 let yard: Yard;
 let receiver: TraceReceiver | undefined;

@@ -3,8 +3,7 @@
  * connections. Tests use short limits.
  */
 import { once } from 'node:events';
-import { Agent, request as httpRequest } from 'node:http';
-import type { Server } from 'node:http';
+import { Agent, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,13 +11,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/http/app.ts';
-import { createApi } from '../../src/main/api.ts';
-import type { ApiOptions } from '../../src/main/api.ts';
+import { type ApiOptions, createApi } from '../../src/main/api.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { useCloudyard } from '../harness.ts';
 import { until } from '../until.ts';
-import { rawClient, withinSeconds } from './raw-client.ts';
-import type { RawClient } from './raw-client.ts';
+import { rawClient, type RawClient, withinSeconds } from './raw-client.ts';
 
 const cloud = useCloudyard({ driver: null });
 

@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { inject, onTestFinished } from 'vitest';
 import type { Actor } from '../../src/authz/actor.ts';
 import { transaction } from '../../src/platform/db.ts';
-import { openCloudyard } from '../harness.ts';
-import type { Cloudyard, CloudyardOptions } from '../harness.ts';
+import { type Cloudyard, type CloudyardOptions, openCloudyard } from '../harness.ts';
 
 export interface Tenant {
   clientId: number;

@@ -1,8 +1,7 @@
 /** Floods of requests without a valid credential must cost little and must not lock out callers with one. */
 import { describe, expect, it } from 'vitest';
 import type { App } from '../../src/http/app.ts';
-import { createApi } from '../../src/main/api.ts';
-import type { ApiOptions } from '../../src/main/api.ts';
+import { type ApiOptions, createApi } from '../../src/main/api.ts';
 import { silentLogger } from '../../src/platform/log.ts';
 import { useCloudyard } from '../harness.ts';
 

@@ -1,6 +1,5 @@
 /** Three agents as processes that are killed, stopped and replaced. What a host serves is in files that outlive its agent. */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, uptime } from 'node:os';

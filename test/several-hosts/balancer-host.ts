@@ -15,8 +15,7 @@ import { memberRules } from '../../src/drivers/haproxy/test-host.ts';
 import { balancerParts } from '../../src/drivers/keepalived/balancer-parts.ts';
 import { loadBalancerPart } from '../../src/hosts/load-balancers.ts';
 import type { DesiredLoadBalancer } from '../../src/drivers/load-balancer.ts';
-import { hostFolder, leaseFileName } from '../../src/hosts/part.ts';
-import type { HostPart, RegionView } from '../../src/hosts/part.ts';
+import { hostFolder, type HostPart, leaseFileName, type RegionView } from '../../src/hosts/part.ts';
 
 export interface BalancerHostOptions {
   dataDir: string;

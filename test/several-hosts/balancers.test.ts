@@ -15,16 +15,15 @@ import { requires } from '../requires.ts';
 import {
   askAsPeer,
   askUdp,
+  type BalancerHost,
   fetchText,
   measureGap,
   startBalancerHost,
   startServers,
   viewOf,
 } from './balancer-region.ts';
-import type { BalancerHost } from './balancer-region.ts';
 import { expectGap } from './gaps.ts';
-import { createLab, labWorks } from './lab.ts';
-import type { Lab, LabNode } from './lab.ts';
+import { createLab, type Lab, type LabNode, labWorks } from './lab.ts';
 
 const works = labWorks() && requires('keepalived', 'haproxy', 'nginx', 'nftables', 'curl');
 const memberPorts = [8001, 8002, 8003, 8004];

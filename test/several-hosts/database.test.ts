@@ -7,13 +7,10 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { root } from '../../src/platform/program-files.ts';
 import { until } from '../until.ts';
 import { requires } from '../requires.ts';
-import { startDatabase } from './database.ts';
-import type { SharedDatabase } from './database.ts';
+import { type SharedDatabase, startDatabase } from './database.ts';
 import { expectGap } from './gaps.ts';
-import { createLab, labWorks } from './lab.ts';
-import type { Lab, LabNode } from './lab.ts';
-import { startClient, startLoad } from './load.ts';
-import type { ApiClient, Load } from './load.ts';
+import { createLab, type Lab, type LabNode, labWorks } from './lab.ts';
+import { type ApiClient, type Load, startClient, startLoad } from './load.ts';
 import { runOn, startOn } from './servers.ts';
 
 vi.setConfig({ testTimeout: 200_000, hookTimeout: 200_000 });

@@ -2,8 +2,7 @@
  * The database of several hosts as docs/several-hosts.md installs it: on each host etcd, PostgreSQL under Patroni, and
  * HAProxy, which serves the primary at 127.0.0.1. Their files are those of packaging/several-hosts.
  */
-import { execFileSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from '../../src/platform/program-files.ts';

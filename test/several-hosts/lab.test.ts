@@ -5,8 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLab, labWorks } from './lab.ts';
-import type { Lab, LabNode } from './lab.ts';
+import { createLab, type Lab, type LabNode, labWorks } from './lab.ts';
 
 describe.skipIf(!labWorks())('hosts as network namespaces', () => {
   let lab: Lab;

@@ -11,8 +11,7 @@
  * The rest of 10.77.0.0/16 and fd00:77::/48 is free for addresses that move. Nodes share the file system, and each has its
  * own /run. A lab that is not removed is removed when the test process ends, even by SIGKILL.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
-import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn, type SpawnOptions } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';

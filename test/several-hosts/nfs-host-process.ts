@@ -5,8 +5,7 @@ import { createNfsPart } from '../../src/drivers/nfs-groups/part.ts';
 import type { PublishedShare } from '../../src/drivers/nfs-groups/share-state.ts';
 import type { RegionView } from '../../src/hosts/part.ts';
 import { createLogger } from '../../src/platform/log.ts';
-import { openCalls } from '../../src/platform/process-calls.ts';
-import type { Channel } from '../../src/platform/process-calls.ts';
+import { type Channel, openCalls } from '../../src/platform/process-calls.ts';
 
 const { values } = parseArgs({ options: { data: { type: 'string' }, conf: { type: 'string' } } });
 const log = createLogger({ level: 'info', pretty: false });

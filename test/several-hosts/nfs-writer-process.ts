@@ -3,10 +3,8 @@
  * writes to it forty times a second at most, and reclaims both when the server was replaced.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openCalls } from '../../src/platform/process-calls.ts';
-import type { Channel } from '../../src/platform/process-calls.ts';
-import { NfsError, nfs41Client } from './nfs41-client.ts';
-import type { Nfs41Client, OpenFile } from './nfs41-client.ts';
+import { type Channel, openCalls } from '../../src/platform/process-calls.ts';
+import { nfs41Client, type Nfs41Client, NfsError, type OpenFile } from './nfs41-client.ts';
 
 export interface WriterReport {
   writes: number;

@@ -5,8 +5,7 @@
  * Source: RFC 8881 (NFSv4.1), RFC 5531 (ONC RPC).
  */
 import { randomBytes } from 'node:crypto';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { opaque, words } from '../../src/drivers/xdr.ts';
 
 /** The server refused an operation. */

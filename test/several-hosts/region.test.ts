@@ -12,15 +12,11 @@ import { proxyOf } from '../e2e/balanced.ts';
 import { requires } from '../requires.ts';
 import { until } from '../until.ts';
 import { fetchText, measureGap, startServers } from './balancer-region.ts';
-import { startDatabase } from './database.ts';
-import type { SharedDatabase } from './database.ts';
+import { type SharedDatabase, startDatabase } from './database.ts';
 import { expectGap } from './gaps.ts';
-import { createLab, labWorks } from './lab.ts';
-import type { Lab, LabNode } from './lab.ts';
-import { startClient } from './load.ts';
-import type { ApiClient } from './load.ts';
-import { runOn, startOn } from './servers.ts';
-import type { Program } from './servers.ts';
+import { createLab, type Lab, type LabNode, labWorks } from './lab.ts';
+import { type ApiClient, startClient } from './load.ts';
+import { type Program, runOn, startOn } from './servers.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 

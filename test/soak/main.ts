@@ -16,12 +16,9 @@ import { parseArgs } from 'node:util';
 import { allocator, nodeFlags } from '../../bin/node-flags.mjs';
 import { noFigures } from '../kills/figures.ts';
 import { limits, sendOperations } from '../kills/sender.ts';
-import { expectOk, newTenant } from '../model/world.ts';
-import type { Tenant } from '../model/world.ts';
-import { exitOnSignals, openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
-import { measure, newMeasurements, tableSizes } from './measurements.ts';
-import type { Latencies } from './measurements.ts';
+import { expectOk, newTenant, type Tenant } from '../model/world.ts';
+import { exitOnSignals, openYard, type Yard } from '../processes.ts';
+import { type Latencies, measure, newMeasurements, tableSizes } from './measurements.ts';
 import { plot } from './plot.ts';
 import { isFlat, trendOf } from './trend.ts';
 

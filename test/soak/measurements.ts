@@ -5,8 +5,7 @@ import { basename } from 'node:path';
 import { readOrEmpty } from '../../src/platform/read-or-empty.ts';
 import { descriptorsOf } from '../../src/platform/running-processes.ts';
 import { quantile } from '../kills/figures.ts';
-import { processesOf } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { processesOf, type Yard } from '../processes.ts';
 import type { Point } from './trend.ts';
 
 /** What counts as noise: a share of the level, and at least `floor`, in the unit. */

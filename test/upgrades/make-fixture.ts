@@ -16,8 +16,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { silentLogger } from '../../src/platform/log.ts';
-import { createResources, createPending } from './examples.ts';
-import type { Request } from './examples.ts';
+import { createPending, createResources, type Request } from './examples.ts';
 import { openDump } from './dump.ts';
 import { fixtureFolder, fixtureKey, fixtureToken } from './release.ts';
 

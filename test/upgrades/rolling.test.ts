@@ -6,8 +6,7 @@ import { freePort } from '../free-port.ts';
 import type { ConnectionOptions } from '../../src/platform/db.ts';
 import { httpClient } from '../http-client.ts';
 import { inDatabase } from '../postgres.ts';
-import { openYard } from '../processes.ts';
-import type { Yard } from '../processes.ts';
+import { openYard, type Yard } from '../processes.ts';
 import { until } from '../until.ts';
 import { createReleasedSchema, fixtureToken, loadRelease, readRelease } from './release.ts';
 

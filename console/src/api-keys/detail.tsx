@@ -9,8 +9,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
-import { apiKeyQuery } from './data.ts';
-import type { ApiKey } from './data.ts';
+import { type ApiKey, apiKeyQuery } from './data.ts';
 
 export function ApiKeyDetail() {
   const { name } = useParams({ strict: false }) as { name: string };

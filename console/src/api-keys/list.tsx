@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { FullDate, timeOf } from '../ui/time.tsx';
-import { apiKeysQuery } from './data.ts';
-import type { ApiKey } from './data.ts';
+import { type ApiKey, apiKeysQuery } from './data.ts';
 
 const SHOWN_CONTAINERS = 3;
 

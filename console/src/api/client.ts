@@ -1,5 +1,4 @@
-import createClient from 'openapi-fetch';
-import type { Middleware } from 'openapi-fetch';
+import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError, toConnectionError } from './errors.ts';
 import { KEY_HEADER, keyOf } from './idempotency-keys.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keyOf, withKeys } from './idempotency-keys.ts';
-import type { Keys } from './idempotency-keys.ts';
+import { keyOf, type Keys, withKeys } from './idempotency-keys.ts';
 
 const url = '/cloud/v1/networks/1/1';
 

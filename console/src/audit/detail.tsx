@@ -5,8 +5,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { auditEntryQuery } from './data.ts';
-import type { AuditChange, AuditEntry } from './data.ts';
+import { type AuditChange, type AuditEntry, auditEntryQuery } from './data.ts';
 import { tokenOf } from './list.tsx';
 import './audit.css';
 

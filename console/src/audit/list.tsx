@@ -4,14 +4,11 @@ import { useManagesClients } from '../api/session.ts';
 import { useListState } from '../ui/list-state.ts';
 import { PageButtons } from '../ui/pager.tsx';
 import { PageHead } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
-import type { Column } from '../ui/table.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { auditQuery, exportUrl } from './data.ts';
-import type { AuditEntry } from './data.ts';
+import { type AuditEntry, auditQuery, exportUrl } from './data.ts';
 import { AuditTools, useAuditFilter } from './filter.tsx';
 import './audit.css';
 

@@ -10,8 +10,7 @@ import { auditTab } from '../ui/resource-tabs.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { clientQuery } from './data.ts';
-import type { Client } from './data.ts';
+import { type Client, clientQuery } from './data.ts';
 
 export function ClientDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

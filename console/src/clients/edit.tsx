@@ -11,8 +11,7 @@ import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
-import { CLIENT, clientQuery, KIND } from './data.ts';
-import type { Client } from './data.ts';
+import { CLIENT, type Client, clientQuery, KIND } from './data.ts';
 
 export function EditClient() {
   const { id } = useParams({ strict: false }) as { id: string };

@@ -4,11 +4,9 @@ import { useNotOperatorReason } from '../api/session.ts';
 import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { clientsQuery } from './data.ts';
-import type { Client } from './data.ts';
+import { type Client, clientsQuery } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Client>[] => [
   nameColumn((client) => scope.path('clients', client.id)),

@@ -13,8 +13,7 @@ import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
-import { clientQuery } from './data.ts';
-import type { Client } from './data.ts';
+import { type Client, clientQuery } from './data.ts';
 
 const PATH = '/cloudyard/v1/clients/{client_id}/quotas';
 

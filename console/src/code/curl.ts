@@ -1,5 +1,4 @@
-import { baseUrlOf, escapeHidden, targetOf } from './request.ts';
-import type { ApiRequest } from './request.ts';
+import { type ApiRequest, baseUrlOf, escapeHidden, targetOf } from './request.ts';
 import { answersWithTasks } from './task-operations.ts';
 
 const authorization = '-H "Authorization: apikey $CLOUDYARD_TOKEN"';

@@ -1,6 +1,5 @@
 import { pythonMethods } from './python-methods.ts';
-import { baseUrlOf, escapeHidden, isObject, isPlace } from './request.ts';
-import type { ApiRequest, Json, JsonObject } from './request.ts';
+import { type ApiRequest, baseUrlOf, escapeHidden, isObject, isPlace, type Json, type JsonObject } from './request.ts';
 import { answersWithTasks } from './task-operations.ts';
 
 /** Fields of bodies whose argument has another name: a list of the operations and the two names. */

@@ -2,8 +2,7 @@
  * Resources of the official Terraform provider `G-Core/gcore`, version 0.34, as far as this API creates them. Source: its
  * docs/resources. A test parses what is written and compares it with the same facts.
  */
-import { isObject } from './request.ts';
-import type { Json, JsonObject } from './request.ts';
+import { isObject, type Json, type JsonObject } from './request.ts';
 
 /** Which fields become attributes and which become nested blocks. Any other field cannot be expressed. */
 export interface Shape {

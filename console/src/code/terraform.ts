@@ -1,9 +1,6 @@
-import { Expression, hclOf } from './hcl.ts';
-import type { Block, Value } from './hcl.ts';
-import { baseUrlOf, isObject, isPlace } from './request.ts';
-import type { ApiRequest, Json, JsonObject } from './request.ts';
-import { listOf, resources } from './terraform-resources.ts';
-import type { Resource, Shape } from './terraform-resources.ts';
+import { type Block, Expression, hclOf, type Value } from './hcl.ts';
+import { type ApiRequest, baseUrlOf, isObject, isPlace, type Json, type JsonObject } from './request.ts';
+import { listOf, type Resource, resources, type Shape } from './terraform-resources.ts';
 
 /** Thrown for a field of the request that the provider lacks. */
 class Inexpressible extends Error {}

@@ -6,12 +6,10 @@ import { Icon } from '../ui/icons.tsx';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
-import type { Column } from '../ui/table.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 import { Activity } from './activity.tsx';
 import { Clock } from './clock.tsx';
-import { faultsQuery } from './data.ts';
-import type { Fault } from './data.ts';
+import { type Fault, faultsQuery } from './data.ts';
 
 export function Development() {
   return (

@@ -7,8 +7,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import { Table } from '../ui/table.tsx';
-import { accessRulesQuery } from './data.ts';
-import type { AccessRule, FileShare } from './data.ts';
+import { type AccessRule, accessRulesQuery, type FileShare } from './data.ts';
 
 export function AccessRules({ share }: { share: FileShare }) {
   const scope = useScope();

@@ -2,11 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn, statusColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { fileSharesQuery, usageQuery } from './data.ts';
-import type { FileShare, FileShareUsage } from './data.ts';
+import { type FileShare, fileSharesQuery, type FileShareUsage, usageQuery } from './data.ts';
 import { Usage } from './usage.tsx';
 
 const columnsOf = (scope: Scope, usage?: ReadonlyMap<string, FileShareUsage>): Column<FileShare>[] => [

@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { regionsQuery, useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { regionsQuery, type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, timeOf } from '../ui/time.tsx';
-import { hostsQuery } from './data.ts';
-import type { Host } from './data.ts';
+import { type Host, hostsQuery } from './data.ts';
 
 const stateOf = ({ lease_valid, converged, state }: Host) => {
   if (!lease_valid) return 'away';

@@ -8,8 +8,16 @@ import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
 import { ErrorState, Skeleton } from '../ui/states.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
-import { COMING_RUNS, forecastQuery, missedRunsQuery, runsQuery } from './data.ts';
-import type { Forecast, MissedRun, Policy, Run } from './data.ts';
+import {
+  COMING_RUNS,
+  type Forecast,
+  forecastQuery,
+  type MissedRun,
+  missedRunsQuery,
+  type Policy,
+  type Run,
+  runsQuery,
+} from './data.ts';
 import { MissedRuns, outcomeOf, PastRuns } from './run-tables.tsx';
 
 const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric' });

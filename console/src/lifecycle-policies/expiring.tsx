@@ -6,8 +6,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { forecastQuery } from './data.ts';
-import type { Policy } from './data.ts';
+import { forecastQuery, type Policy } from './data.ts';
 
 /** The existing snapshots that the policy will delete, and when. */
 export function Expiring({ policy }: { policy: Policy }) {

@@ -4,11 +4,9 @@ import { api, unwrap } from '../api/client.ts';
 import { messageOf } from '../api/errors.ts';
 import { formatGib, formatNumber } from '../ui/numbers.ts';
 import { PriceText, useSettled } from '../ui/price.tsx';
-import { scopeParams, useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, scopeParams, useScope } from '../ui/scope.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
-import { KIND, POLICIES } from './data.ts';
-import type { ScheduleInput } from './data.ts';
+import { KIND, POLICIES, type ScheduleInput } from './data.ts';
 import { ScheduleWords } from './schedule-words.tsx';
 
 const SHOWN_RUNS = 4;

@@ -3,11 +3,9 @@ import { useReadOnlyReason } from '../api/session.ts';
 import { nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { policiesQuery } from './data.ts';
-import type { Policy } from './data.ts';
+import { policiesQuery, type Policy } from './data.ts';
 import { retentionText, ScheduleWords } from './schedule-words.tsx';
 import { pausable, resumable, runnable, useSelection } from './selection.tsx';
 

@@ -1,6 +1,5 @@
 import type { Schedule, ScheduleInput } from './data.ts';
-import { withoutEmpty } from '../ui/form/use-form.ts';
-import type { Values } from '../ui/form/use-form.ts';
+import { type Values, withoutEmpty } from '../ui/form/use-form.ts';
 
 const COMMON = ['type', 'max_quantity', 'resource_name_template', 'retention_time'] as const;
 const CRON = ['month', 'day', 'week', 'day_of_week', 'hour', 'minute', 'timezone'] as const;

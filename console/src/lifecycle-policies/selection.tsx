@@ -4,8 +4,7 @@ import type { Call } from '../ui/by-code.tsx';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
-import { KIND, OWN_POLICY, policiesQuery, POLICY, policyParams } from './data.ts';
-import type { Policy } from './data.ts';
+import { KIND, OWN_POLICY, policiesQuery, POLICY, type Policy, policyParams } from './data.ts';
 
 /** The policies that are selected in the list. Their ids are in the URL. */
 export function useSelection() {

@@ -3,8 +3,16 @@ import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { PartDialog } from '../ui/deleted-elsewhere.tsx';
 import { useScope } from '../ui/scope.tsx';
-import { loadBalancerQuery, treeQuery } from './data.ts';
-import type { L7Policy, L7Rule, LbPool, Listener, LoadBalancer, Tree } from './data.ts';
+import {
+  type L7Policy,
+  type L7Rule,
+  type LbPool,
+  type Listener,
+  type LoadBalancer,
+  loadBalancerQuery,
+  type Tree,
+  treeQuery,
+} from './data.ts';
 
 export interface Current {
   readonly balancer: LoadBalancer;

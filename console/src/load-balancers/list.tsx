@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
-import { loadBalancersQuery } from './data.ts';
-import type { LoadBalancer } from './data.ts';
+import { type LoadBalancer, loadBalancersQuery } from './data.ts';
 import { addressesOf } from './values.ts';
 
 const columnsOf = (scope: Scope): Column<LoadBalancer>[] => [

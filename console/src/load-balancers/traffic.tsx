@@ -8,8 +8,7 @@ import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { useSimulatedDriver } from '../ui/status.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { parseDate } from '../ui/time.tsx';
-import { countersQuery, trafficQuery } from './data.ts';
-import type { Listener, TrafficHistory } from './data.ts';
+import { countersQuery, type Listener, type TrafficHistory, trafficQuery } from './data.ts';
 
 const PERIODS: Readonly<Record<string, string>> = { 1: 'Last hour', 24: 'Last 24 hours', 168: 'Last 7 days' };
 

@@ -1,6 +1,5 @@
 /** Between resources, the values of forms and the bodies of requests. */
-import type { JsonSchema } from '../ui/form/schema.ts';
-import { isNullable, schemaAt } from '../ui/form/schema.ts';
+import { isNullable, type JsonSchema, schemaAt } from '../ui/form/schema.ts';
 import { isPlain, type Values } from '../ui/form/use-form.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import type { LoadBalancer } from './data.ts';

@@ -1,11 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { networksQuery } from './data.ts';
-import type { Network } from './data.ts';
+import { type Network, networksQuery } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Network>[] => [
   nameColumn(

@@ -12,8 +12,7 @@ import { StatusBadge } from '../ui/status.tsx';
 import { FullDate } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
 import { Attempts } from './attempts.tsx';
-import { notificationQuery, RESEND, resend } from './data.ts';
-import type { Delivery, Notification } from './data.ts';
+import { type Delivery, type Notification, notificationQuery, RESEND, resend } from './data.ts';
 
 export function NotificationDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

@@ -4,18 +4,15 @@ import schema from 'schema:NotificationType';
 import { useReadsWebhooks } from '../api/session.ts';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { ServerRows } from '../ui/server-rows.tsx';
-import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
-import type { ListState } from '../ui/list-state.ts';
+import { type ListState, PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import { PageHead } from '../ui/page-head.tsx';
-import { useClientId, useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useClientId, useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
 import { hostOf, webhooksQuery } from '../webhooks/data.ts';
-import { notificationsQuery } from './data.ts';
-import type { Notification, NotificationFilter } from './data.ts';
+import { type Notification, type NotificationFilter, notificationsQuery } from './data.ts';
 
 export function NotificationList() {
   const scope = useScope();

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { tasksQuery } from '../tasks/data.ts';
-import type { TaskState } from '../tasks/data.ts';
+import { tasksQuery, type TaskState } from '../tasks/data.ts';
 import { useResourceNames } from '../tasks/resource.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { useScope } from '../ui/scope.tsx';

@@ -4,8 +4,7 @@ import type { components } from '../api/openapi.d.ts';
 import { queryClient } from '../api/query-client.ts';
 import { flavorSize } from '../load-balancers/values.ts';
 import { priceOf } from '../ui/price.tsx';
-import { regionsQuery, scopeParams } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { regionsQuery, type Scope, scopeParams } from '../ui/scope.tsx';
 import { volumesQuery, volumeTypesQuery } from '../volumes/data.ts';
 
 type Price = components['schemas']['Price'];

@@ -6,10 +6,8 @@ import { PageHead } from '../ui/page-head.tsx';
 import { formatMoney, useSettled } from '../ui/price.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
-import type { Column } from '../ui/table.tsx';
-import { pricesQuery } from './data.ts';
-import type { PriceRow } from './data.ts';
+import { type Column, Table } from '../ui/table.tsx';
+import { type PriceRow, pricesQuery } from './data.ts';
 import './prices.css';
 
 const DEFAULT_GIB = 100;

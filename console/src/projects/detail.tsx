@@ -7,8 +7,7 @@ import { ActionLink } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { HOME, projectQuery, useScope } from '../ui/scope.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { undeletableReason } from './data.ts';
-import type { Project } from './data.ts';
+import { type Project, undeletableReason } from './data.ts';
 
 export function ProjectDetail() {
   const { id } = useParams({ strict: false }) as { id: string };

@@ -7,8 +7,7 @@ import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
 import { CurrentProject } from './current-project.tsx';
-import { KIND } from './data.ts';
-import type { Project } from './data.ts';
+import { KIND, type Project } from './data.ts';
 
 const PATH = '/cloud/v1/projects/{project_id}';
 

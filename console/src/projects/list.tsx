@@ -4,11 +4,9 @@ import { useNotAdminReason, useNotClientAdminReason } from '../api/session.ts';
 import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
-import { HOME, projectsQuery, useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { HOME, projectsQuery, type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { undeletableReason } from './data.ts';
-import type { Project } from './data.ts';
+import { type Project, undeletableReason } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Project>[] => [
   nameColumn(

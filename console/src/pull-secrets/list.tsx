@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, timeOf } from '../ui/time.tsx';
-import { pullSecretsQuery } from './data.ts';
-import type { PullSecret } from './data.ts';
+import { type PullSecret, pullSecretsQuery } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<PullSecret>[] => [
   nameColumn((secret) => scope.path('pull-secrets', secret.name)),

@@ -2,8 +2,7 @@ import './quotas.css';
 import globalLimits from 'schema:GlobalLimits';
 import regionalLimits from 'schema:RegionalLimits';
 import { formatNumber } from '../ui/numbers.ts';
-import { percentOf } from './data.ts';
-import type { Quota } from './data.ts';
+import { percentOf, type Quota } from './data.ts';
 
 /** The name of a kind in the descriptions of the API: `Limit: file shares` is `File shares`. */
 export function quotaTitle(kind: string): string {

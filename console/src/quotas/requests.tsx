@@ -10,8 +10,7 @@ import { useScope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago } from '../ui/time.tsx';
-import { quotaRequestsQuery } from './data.ts';
-import type { QuotaRequest } from './data.ts';
+import { type QuotaRequest, quotaRequestsQuery } from './data.ts';
 import { quotaTitle } from './gauges.tsx';
 
 /** The requests of the client; for an admin of the operator, of all clients. */

@@ -5,8 +5,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
-import { THRESHOLD, thresholdQuery } from './data.ts';
-import type { Threshold } from './data.ts';
+import { THRESHOLD, type Threshold, thresholdQuery } from './data.ts';
 
 export function EditThreshold() {
   const { data } = useQuery(thresholdQuery(useSession().client_id));

@@ -1,11 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { registriesQuery } from './data.ts';
-import type { Registry } from './data.ts';
+import { registriesQuery, type Registry } from './data.ts';
 import { Usage } from './usage.tsx';
 
 const columnsOf = (scope: Scope): Column<Registry>[] => [

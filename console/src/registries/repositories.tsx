@@ -11,8 +11,7 @@ import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago } from '../ui/time.tsx';
 import { pullCommand } from './commands.ts';
-import { artifactsQuery, dateOrNever, repositoriesQuery } from './data.ts';
-import type { Artifact, Registry } from './data.ts';
+import { type Artifact, artifactsQuery, dateOrNever, type Registry, repositoriesQuery } from './data.ts';
 
 /** The repositories, or the artifacts of the one that the URL names. */
 export function Repositories({ registry }: { registry: Registry }) {

@@ -6,8 +6,7 @@ import { Rows } from '../ui/list-page.tsx';
 import { ActionLink } from '../ui/page-head.tsx';
 import { useScope } from '../ui/scope.tsx';
 import { Ago, FullDate } from '../ui/time.tsx';
-import { dateOrNever, usersQuery } from './data.ts';
-import type { Registry, RegistryUser } from './data.ts';
+import { dateOrNever, type Registry, type RegistryUser, usersQuery } from './data.ts';
 
 export function Users({ registry }: { registry: Registry }) {
   const scope = useScope();

@@ -11,8 +11,7 @@ import { useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
 import { Table } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { secretQuery } from './data.ts';
-import type { Secret } from './data.ts';
+import { type Secret, secretQuery } from './data.ts';
 import { Expiry } from './expiry.tsx';
 
 export function SecretDetail() {

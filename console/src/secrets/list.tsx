@@ -1,12 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { nameColumn, statusColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, timeOf } from '../ui/time.tsx';
-import { secretsQuery } from './data.ts';
-import type { Secret } from './data.ts';
+import { type Secret, secretsQuery } from './data.ts';
 import { Expiry } from './expiry.tsx';
 
 const columnsOf = (scope: Scope): Column<Secret>[] => [

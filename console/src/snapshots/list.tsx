@@ -4,8 +4,7 @@ import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
 import { volumesQuery } from '../volumes/data.ts';
-import { snapshotsQuery } from './data.ts';
-import type { Snapshot } from './data.ts';
+import { type Snapshot, snapshotsQuery } from './data.ts';
 import { columnsOf, originOf, textOf } from './table.tsx';
 
 export function SnapshotList() {

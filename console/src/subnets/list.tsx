@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { networksQuery, subnetsQuery } from '../networks/data.ts';
-import type { Subnet } from '../networks/data.ts';
+import { networksQuery, type Subnet, subnetsQuery } from '../networks/data.ts';
 import { tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useScope } from '../ui/scope.tsx';

@@ -1,17 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { useReadOnlyReason } from '../api/session.ts';
-import { subnetsQuery } from '../networks/data.ts';
-import type { Network, Subnet } from '../networks/data.ts';
+import { type Network, type Subnet, subnetsQuery } from '../networks/data.ts';
 import { createdColumn, nameColumn } from '../ui/columns.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { EmptyState, NotLoaded } from '../ui/states.tsx';
-import { Table } from '../ui/table.tsx';
-import type { Column } from '../ui/table.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 
 export const columnsOf = (scope: Scope): Column<Subnet>[] => [
   nameColumn((subnet) => scope.path('subnets', subnet.id)),

@@ -3,12 +3,10 @@ import { Link, useParams } from '@tanstack/react-router';
 import { ByCode } from '../ui/by-code.tsx';
 import { CodeBlock } from '../ui/copy.tsx';
 import { Card, DetailPage, Properties } from '../ui/detail-page.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { FullDate, parseDate } from '../ui/time.tsx';
-import { ACKNOWLEDGE, isAcknowledgeable, taskQuery } from './data.ts';
-import type { Task } from './data.ts';
+import { ACKNOWLEDGE, isAcknowledgeable, type Task, taskQuery } from './data.ts';
 import { Acknowledge } from './list.tsx';
 import { TaskResource, useResourceNames } from './resource.tsx';
 

@@ -6,22 +6,18 @@ import { ActionButton } from '../ui/action-button.tsx';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { ServerRows } from '../ui/server-rows.tsx';
-import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
-import type { ListState } from '../ui/list-state.ts';
+import { type ListState, PAGE_SIZE, useListState } from '../ui/list-state.ts';
 import { formatNumber } from '../ui/numbers.ts';
 import { ActionLink, PageHead } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { taskTitle } from '../ui/task-text.ts';
 import { Ago } from '../ui/time.tsx';
 import { showToast } from '../ui/toasts.tsx';
-import { acknowledge, isAcknowledgeable, STATES, tasksQuery } from './data.ts';
-import type { Task, TaskState } from './data.ts';
-import { TaskResource, useResourceNames } from './resource.tsx';
-import type { ResourceNames } from './resource.tsx';
+import { acknowledge, isAcknowledgeable, STATES, type Task, tasksQuery, type TaskState } from './data.ts';
+import { type ResourceNames, TaskResource, useResourceNames } from './resource.tsx';
 
 const ACKNOWLEDGED = { yes: true, no: false } as const;
 

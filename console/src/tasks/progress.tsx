@@ -3,8 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { formatBytes } from '../ui/numbers.ts';
 import { useScope } from '../ui/scope.tsx';
 import { taskTitle } from '../ui/task-text.ts';
-import { taskQuery } from './data.ts';
-import type { Task } from './data.ts';
+import { type Task, taskQuery } from './data.ts';
 
 interface Progress {
   readonly done_bytes: number;

@@ -5,8 +5,7 @@ import { loadBalancersQuery } from '../load-balancers/data.ts';
 import { networksQuery, subnetsQuery } from '../networks/data.ts';
 import { secretsQuery } from '../secrets/data.ts';
 import { snapshotsQuery } from '../snapshots/data.ts';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { volumesQuery } from '../volumes/data.ts';
 import type { Task } from './data.ts';
 

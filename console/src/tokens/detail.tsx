@@ -8,8 +8,7 @@ import { ActionLink } from '../ui/page-head.tsx';
 import { auditTab } from '../ui/resource-tabs.tsx';
 import { projectsQuery, useScope } from '../ui/scope.tsx';
 import { FullDate } from '../ui/time.tsx';
-import { nameOf, tokenQuery } from './data.ts';
-import type { Token } from './data.ts';
+import { nameOf, type Token, tokenQuery } from './data.ts';
 
 export function TokenDetail() {
   const { token: id } = useParams({ strict: false }) as { token: string };

@@ -5,14 +5,12 @@ import { createdColumn } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { ActionLink } from '../ui/page-head.tsx';
-import { projectsQuery, useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { projectsQuery, type Scope, useScope } from '../ui/scope.tsx';
 import { StatusBadge } from '../ui/status.tsx';
 import type { Column } from '../ui/table.tsx';
 import { Ago, FullDate, timeOf } from '../ui/time.tsx';
 import { ClientChoice } from './client-choice.tsx';
-import { nameOf, tokensQuery } from './data.ts';
-import type { Token } from './data.ts';
+import { nameOf, type Token, tokensQuery } from './data.ts';
 
 const columnsOf = (scope: Scope, names: ReadonlyMap<number, string>): Column<Token>[] => [
   {

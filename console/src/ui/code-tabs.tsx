@@ -1,5 +1,4 @@
-import { useState } from 'react';
-import type { KeyboardEvent } from 'react';
+import { type KeyboardEvent, useState } from 'react';
 import { codeFor } from '../code/code-for.ts';
 import type { Call } from './by-code.tsx';
 import { CodeBlock } from './copy.tsx';

@@ -1,5 +1,4 @@
-import { createContext, useContext, useRef } from 'react';
-import type { ReactNode } from 'react';
+import { createContext, type ReactNode, useContext, useRef } from 'react';
 import { DialogRoute } from './dialog.tsx';
 
 /** What the open dialog is about, if it was deleted meanwhile, such as `schedule`. */

@@ -4,8 +4,7 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/errors.ts';
 import { DeletedElsewhere } from './deleted-elsewhere.tsx';
 import { useListState } from './list-state.ts';
-import { PageHead } from './page-head.tsx';
-import type { Crumb } from './page-head.tsx';
+import { type Crumb, PageHead } from './page-head.tsx';
 import { ErrorState, isGone, Skeleton } from './states.tsx';
 import { SimulatedBadge, StatusBadge } from './status.tsx';
 

@@ -1,6 +1,5 @@
 import { useNavigate, useParentMatches } from '@tanstack/react-router';
-import { useId } from 'react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useId } from 'react';
 import { Icon } from './icons.tsx';
 import { useModal } from './modal.ts';
 import { useTitle } from './title.ts';

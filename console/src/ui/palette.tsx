@@ -1,6 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import type { KeyboardEvent, MouseEvent } from 'react';
+import { type KeyboardEvent, type MouseEvent, useEffect, useState } from 'react';
 import { focusContent } from './focus-content.ts';
 import { useModal } from './modal.ts';
 import { currentPageActions } from './page-actions.ts';

@@ -1,6 +1,5 @@
 import { useBlocker } from '@tanstack/react-router';
-import { useRef } from 'react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { CodeBlock } from './copy.tsx';
 import { Dialog, useClose } from './dialog.tsx';
 

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useRef, useState } from 'react';
-import type { SubmitEvent } from 'react';
+import { lazy, type SubmitEvent, Suspense, useEffect, useRef, useState } from 'react';
 import { sessionQuery, signIn } from '../api/session.ts';
 import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';

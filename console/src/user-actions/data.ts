@@ -2,8 +2,7 @@ import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../api/client.ts';
 import { ApiError } from '../api/errors.ts';
 import type { components, paths } from '../api/openapi.d.ts';
-import { PAGE_SIZE, useListState } from '../ui/list-state.ts';
-import type { ListState } from '../ui/list-state.ts';
+import { type ListState, PAGE_SIZE, useListState } from '../ui/list-state.ts';
 
 export type UserAction = components['schemas']['UserAction'];
 type Filter = NonNullable<paths['/cloud/v1/user_actions']['get']['parameters']['query']>;

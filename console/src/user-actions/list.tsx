@@ -2,18 +2,15 @@ import { Link, Outlet } from '@tanstack/react-router';
 import { FilterInput } from '../ui/filter-input.tsx';
 import { FilterSelect } from '../ui/filter-select.tsx';
 import { ServerRows } from '../ui/server-rows.tsx';
-import { useListState } from '../ui/list-state.ts';
-import type { ListState } from '../ui/list-state.ts';
+import { type ListState, useListState } from '../ui/list-state.ts';
 import { usePageActions } from '../ui/page-actions.ts';
 import { keepSearch, PageHead } from '../ui/page-head.tsx';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import { EmptyState } from '../ui/states.tsx';
 import type { Column } from '../ui/table.tsx';
 import { FullDate } from '../ui/time.tsx';
 import schema from 'schema:UserAction';
-import { useUserActions } from './data.ts';
-import type { UserAction } from './data.ts';
+import { type UserAction, useUserActions } from './data.ts';
 import { Subscription } from './subscription.tsx';
 
 /** The changes of the client in the format of the cloud API, and the subscription that sends them. */

@@ -2,11 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { createdColumn, nameColumn, statusColumn, tagsText } from '../ui/columns.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { formatGib } from '../ui/numbers.ts';
-import { useScope } from '../ui/scope.tsx';
-import type { Scope } from '../ui/scope.tsx';
+import { type Scope, useScope } from '../ui/scope.tsx';
 import type { Column } from '../ui/table.tsx';
-import { volumesQuery } from './data.ts';
-import type { Volume } from './data.ts';
+import { type Volume, volumesQuery } from './data.ts';
 
 const columnsOf = (scope: Scope): Column<Volume>[] => [
   nameColumn((volume) => scope.path('volumes', volume.id)),

@@ -7,8 +7,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useClientId } from '../ui/scope.tsx';
-import { hostOf, WEBHOOKS } from './data.ts';
-import type { NewWebhook } from './data.ts';
+import { hostOf, type NewWebhook, WEBHOOKS } from './data.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 
 export function CreateWebhook() {

@@ -7,8 +7,7 @@ import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useInitial } from '../ui/form/use-form.ts';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useClientId, useScope } from '../ui/scope.tsx';
-import { hostOf, WEBHOOK, webhookQuery } from './data.ts';
-import type { Webhook } from './data.ts';
+import { hostOf, WEBHOOK, type Webhook, webhookQuery } from './data.ts';
 
 export function EditWebhook() {
   const clientId = useClientId();

@@ -8,8 +8,7 @@ import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
 import { useForm } from '../ui/form/use-form.ts';
 import { useClientId } from '../ui/scope.tsx';
-import { hostOf, WEBHOOK, webhookQuery } from './data.ts';
-import type { Webhook } from './data.ts';
+import { hostOf, WEBHOOK, type Webhook, webhookQuery } from './data.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 
 /** Replaces the key of the signature. */

@@ -5,8 +5,7 @@ import { CopyButton } from '../ui/copy.tsx';
 import { Card } from '../ui/detail-page.tsx';
 import { ListPage } from '../ui/list-page.tsx';
 import { regionsQuery } from '../ui/scope.tsx';
-import { Table } from '../ui/table.tsx';
-import type { Column } from '../ui/table.tsx';
+import { type Column, Table } from '../ui/table.tsx';
 
 type Driver = components['schemas']['DriverStatus'];
 type TimeZones = components['schemas']['TimeZoneStatus'];

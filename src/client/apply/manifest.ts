@@ -1,14 +1,10 @@
 /** Reads files of `apply` and validates them with the shapes of the API, before any request is sent. */
-import { Ajv } from 'ajv';
-import type { ErrorObject, ValidateFunction } from 'ajv';
-import { LineCounter, isMap, isNode, isPair, isScalar, isSeq, parseAllDocuments } from 'yaml';
-import type { Node, YAMLMap } from 'yaml';
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments, type YAMLMap } from 'yaml';
 import { usageError } from '../errors.ts';
 import { referenceOf } from '../names.ts';
-import { resolved, table } from '../table.ts';
-import type { Schema } from '../table.ts';
-import { kinds } from './kinds.ts';
-import type { Kind } from './kinds.ts';
+import { resolved, type Schema, table } from '../table.ts';
+import { type Kind, kinds } from './kinds.ts';
 
 export interface Resource {
   kind: Kind;

@@ -1,10 +1,8 @@
 /** Compares the described resources with those on the server. Pure: what it needs of the server is an argument. */
 import { valueAt } from '../output.ts';
-import { propertiesOf } from '../table.ts';
-import type { Operation } from '../table.ts';
+import { type Operation, propertiesOf } from '../table.ts';
 import { isEqual } from './equality.ts';
-import { accessRules, policyVolumes } from './kinds.ts';
-import type { Kind } from './kinds.ts';
+import { accessRules, type Kind, policyVolumes } from './kinds.ts';
 
 export interface Live extends Record<string, unknown> {
   id?: string | number;

@@ -5,12 +5,9 @@
  * resources that the files describe under the other one.
  */
 import type { Target } from '../contexts.ts';
-import { exitCodes } from '../errors.ts';
-import type { CommandError } from '../errors.ts';
-import { createApi, isPaged, listAll, withQuery } from '../http.ts';
-import type { Api } from '../http.ts';
-import { createNames } from '../names.ts';
-import type { Names } from '../names.ts';
+import { type CommandError, exitCodes } from '../errors.ts';
+import { type Api, createApi, isPaged, listAll, withQuery } from '../http.ts';
+import { createNames, type Names } from '../names.ts';
 import { operationById, pathParameters } from '../table.ts';
 import type { Kind } from './kinds.ts';
 import type { Resource } from './manifest.ts';

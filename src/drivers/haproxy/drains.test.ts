@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { silentLogger } from '../../platform/log.ts';
-import { createDrains } from './drains.ts';
-import type { Drains } from './drains.ts';
+import { createDrains, type Drains } from './drains.ts';
 
 const listOf = (ids: string[]) =>
   [

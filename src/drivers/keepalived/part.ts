@@ -10,8 +10,14 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { canHandOver, eligibleHosts, hostFolder, leaseFileName } from '../../hosts/part.ts';
-import type { HostPart, RegionView } from '../../hosts/part.ts';
+import {
+  canHandOver,
+  eligibleHosts,
+  hostFolder,
+  type HostPart,
+  leaseFileName,
+  type RegionView,
+} from '../../hosts/part.ts';
 import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import { replaceText } from '../durable-files.ts';

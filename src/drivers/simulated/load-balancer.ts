@@ -10,13 +10,14 @@ import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
 import { changesOf, memberChanges } from '../haproxy/changes.ts';
 import { portConflict } from '../haproxy/errors.ts';
 import { requireValid } from '../haproxy/validation.ts';
-import { addressesOf, zeroCounters } from '../load-balancer.ts';
-import type {
-  DesiredLoadBalancer,
-  DesiredPool,
-  LoadBalancerDriver,
-  LoadBalancerReading,
-  MemberHealth,
+import {
+  addressesOf,
+  type DesiredLoadBalancer,
+  type DesiredPool,
+  type LoadBalancerDriver,
+  type LoadBalancerReading,
+  type MemberHealth,
+  zeroCounters,
 } from '../load-balancer.ts';
 
 /** `memberRules`: the networks that members can be in; default: all. */

@@ -5,8 +5,7 @@ import { expect, it, vi } from 'vitest';
 import { readBackupDirectory } from '../../backup/block-store.ts';
 import { checkoutPlaces } from '../../platform/program-files.ts';
 import { keyOpener } from '../backups.ts';
-import { readSettings } from '../settings.ts';
-import type { Settings } from '../settings.ts';
+import { readSettings, type Settings } from '../settings.ts';
 import { backupCommands } from './backups.ts';
 import { useCommands } from './test-command.ts';
 

@@ -2,13 +2,11 @@
 import { createReadStream, existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { BackupSink, BackupSource } from '../../backup/block-store.ts';
-import { BackupError, rowCount } from '../../backup/format.ts';
-import type { FileCopy, Manifest } from '../../backup/format.ts';
+import { BackupError, type FileCopy, type Manifest, rowCount } from '../../backup/format.ts';
 import { createDataDirectory } from '../../platform/data-directory.ts';
 import { lowerPriority } from '../../platform/low-priority.ts';
 import type { Settings } from '../settings.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';

@@ -1,5 +1,4 @@
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
 import { errorOf } from './values.ts';

@@ -1,8 +1,7 @@
 /** The commands `host list`, `drain`, `undrain` and `forget`. `host --region N` runs the agent (list.ts). */
 import type { Host } from '../../resources/hosts/schema.ts';
 import type { Settings } from '../settings.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { idNumber, print, printTable, withServices } from './with-services.ts';
 
 const list = command({

@@ -4,8 +4,7 @@
  */
 import { isServerProcess } from '../../platform/server-processes.ts';
 import type { Settings } from '../settings.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import type { Roles } from '../open-services.ts';
 import { auditCommands } from './audit.ts';
 import { backupCommands } from './backups.ts';

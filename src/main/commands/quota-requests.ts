@@ -2,8 +2,7 @@ import { ClientError } from '../../errors/catalogue.ts';
 import type { QuotaRequest } from '../../resources/quota-requests/schema.ts';
 import type { Decision } from '../../resources/quota-requests/service.ts';
 import type { Settings } from '../settings.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { UsageError } from '../usage-error.ts';
 import { idNumber, print, printTable, withServices } from './with-services.ts';
 

@@ -1,9 +1,7 @@
 import type { Settings } from '../settings.ts';
-import { globalKinds, globalRegion, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
+import { globalKinds, globalRegion, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
 import { closest } from '../closest.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import type { Services } from '../services.ts';
 import { UsageError } from '../usage-error.ts';

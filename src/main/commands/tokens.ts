@@ -1,8 +1,6 @@
-import { roles } from '../../authz/actor.ts';
-import type { Role } from '../../authz/actor.ts';
+import { type Role, roles } from '../../authz/actor.ts';
 import { withZone } from '../../platform/clock.ts';
-import { command } from '../command-line.ts';
-import type { Command } from '../command-line.ts';
+import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { UsageError } from '../usage-error.ts';
 import { dateForms, dateOf, errorOf } from './values.ts';

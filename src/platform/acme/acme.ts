@@ -11,18 +11,15 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openUnboundedPool } from '../db.ts';
-import type { Db } from '../db.ts';
+import { type Db, openUnboundedPool } from '../db.ts';
 import type { Keyring } from '../encryption.ts';
 import type { Logger } from '../log.ts';
-import { parseCertificate } from '../tls/certificate.ts';
-import type { Certificate, CertificateSource } from '../tls/certificate.ts';
+import { type Certificate, type CertificateSource, parseCertificate } from '../tls/certificate.ts';
 import { challengeResponses } from './challenges.ts';
 import { AcmeError, attemptSeconds, requestCertificate } from './lego.ts';
 import type { AcmeSettings } from './settings.ts';
 import * as store from './store.ts';
-import { maxRetrySeconds } from './store.ts';
-import type { AcmeRow, AcmeState } from './store.ts';
+import { type AcmeRow, type AcmeState, maxRetrySeconds } from './store.ts';
 
 export interface AcmeOptions {
   settings: AcmeSettings;

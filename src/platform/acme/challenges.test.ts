@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { challengeResponses } from './challenges.ts';
-import type { PendingChallenges } from './challenges.ts';
+import { challengeResponses, type PendingChallenges } from './challenges.ts';
 
 /** Responses from `rows`, which counts the reads. */
 function responsesFrom(rows: PendingChallenges, pauseMs: number) {

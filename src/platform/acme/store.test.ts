@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../../test/harness.ts';
-import { connect } from '../db.ts';
-import type { Db } from '../db.ts';
+import { connect, type Db } from '../db.ts';
 import { silentLogger } from '../log.ts';
 import { findRow } from './store.ts';
 

@@ -1,8 +1,6 @@
 /** SQL of the certificate from ACME, and its encryption. */
-import { prepared, preparedRow } from '../db.ts';
-import type { Db } from '../db.ts';
-import type { Keyring } from '../encryption.ts';
-import { reencryptAll } from '../encryption.ts';
+import { type Db, prepared, preparedRow } from '../db.ts';
+import { type Keyring, reencryptAll } from '../encryption.ts';
 import type { PendingChallenges } from './challenges.ts';
 
 export interface AcmeRow {

@@ -5,10 +5,8 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { silentLogger } from '../log.ts';
 import { requires } from '../../../test/requires.ts';
 import { followCertificateFiles, followOnceUsable, readCertificateFiles } from './certificate-files.ts';
-import { statusOf } from './certificate.ts';
-import type { Certificate } from './certificate.ts';
-import { testCertificate } from './test-certificates.ts';
-import type { TestPem } from './test-certificates.ts';
+import { type Certificate, statusOf } from './certificate.ts';
+import { testCertificate, type TestPem } from './test-certificates.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudyard-certificate-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));

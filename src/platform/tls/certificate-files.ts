@@ -9,8 +9,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
-import { CertificateError, expiredBy, parseCertificate } from './certificate.ts';
-import type { Certificate, CertificateSource } from './certificate.ts';
+import {
+  type Certificate,
+  CertificateError,
+  type CertificateSource,
+  expiredBy,
+  parseCertificate,
+} from './certificate.ts';
 
 export interface CertificateFiles {
   /** Paths of PEM files. */

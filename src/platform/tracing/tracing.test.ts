@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openTraceReceiver } from '../../../test/tracing-receiver.ts';
-import type { TraceReceiver } from '../../../test/tracing-receiver.ts';
+import { openTraceReceiver, type TraceReceiver } from '../../../test/tracing-receiver.ts';
 import { silentLogger } from '../log.ts';
 import { createExporter } from './exporter.ts';
-import { contextOfRequest, createTracer, spanKinds } from './tracer.ts';
-import type { EndedSpan } from './tracer.ts';
+import { contextOfRequest, createTracer, type EndedSpan, spanKinds } from './tracer.ts';
 
 const id = '0b0f3a4e-6a3b-4a3c-9a57-1f2d3c4b5a69';
 const startedAt = 1_700_000_000_000;

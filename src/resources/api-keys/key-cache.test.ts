@@ -4,13 +4,11 @@ import type pg from 'pg';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../platform/crypto.ts';
 import { connect } from '../../platform/db.ts';
-import { createListener } from '../../platform/listener.ts';
-import type { Listener } from '../../platform/listener.ts';
+import { createListener, type Listener } from '../../platform/listener.ts';
 import { silentLogger } from '../../platform/log.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { until } from '../../../test/until.ts';
-import { createKeyCache } from './key-cache.ts';
-import type { KeyCache } from './key-cache.ts';
+import { createKeyCache, type KeyCache } from './key-cache.ts';
 import type { CachedRow } from './store.ts';
 
 const cloud = useCloudyard({ driver: null });

@@ -1,18 +1,29 @@
 /** The rules of API keys. A key is a row, and is in the memory of every server (key-cache.ts). */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, errorsOfRepeated, requireNoErrors, unavailable } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import {
+  ClientError,
+  errorsOfRepeated,
+  type FieldError,
+  requireNoErrors,
+  unavailable,
+} from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { daysBefore, wholeSecond, withZone } from '../../platform/clock.ts';
 import { randomSecret, sha256 } from '../../platform/crypto.ts';
 import type { Tx } from '../../platform/db.ts';
 import { readInGroups } from '../../platform/large-rows.ts';
-import { changedColumns, isEmpty, orNameTaken, readExpiry, requireFound, requireProject } from '../service-kit.ts';
-import type { ServiceDeps } from '../service-kit.ts';
+import {
+  changedColumns,
+  isEmpty,
+  orNameTaken,
+  readExpiry,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+} from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
-import { refusals } from './key-cache.ts';
-import type { ContainerRequest, KeyCache } from './key-cache.ts';
+import { type ContainerRequest, type KeyCache, refusals } from './key-cache.ts';
 import type { ApiKey, Container, CreateApiKey, CreatedApiKey, UpdateApiKey } from './schema.ts';
 import * as store from './store.ts';
 import type { ApiKeyRow } from './store.ts';

@@ -1,8 +1,7 @@
 /** SQL of API keys. A deleted key stays as a row for a day, and only `findChanged` reads it. */
 import { asc, isNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
-import { prepared, preparedValue } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { type Db, prepared, preparedValue, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import * as kit from '../store-kit.ts';
 import { projects } from '../projects/table.ts';

@@ -4,8 +4,7 @@ import { createAudit } from '../../audit/audit.ts';
 import { installAuditTriggers } from '../../audit/triggers.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { update as updateNetwork } from '../networks/store.ts';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { RequestOptions } from '../../../test/harness.ts';
+import { type RequestOptions, useCloudyard } from '../../../test/harness.ts';
 import type { AuditEntry } from './schema.ts';
 
 const cloud = useCloudyard();

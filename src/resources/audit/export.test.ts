@@ -1,8 +1,7 @@
 /** Exports of the audit log: complete, streamed, and safe to open in a spreadsheet. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { RequestOptions } from '../../../test/harness.ts';
+import { type RequestOptions, useCloudyard } from '../../../test/harness.ts';
 import { exportText, formatOf } from './export.ts';
 import type { AuditEntry } from './schema.ts';
 

@@ -3,8 +3,7 @@ import { clientAdmin, clientReader, operatorAdmin } from '../../authz/access.ts'
 import { operationsOf } from '../../http/operations.ts';
 import { Page } from '../../http/shapes.ts';
 import { Client, ClientCollection, CreateClient, UpdateClient } from './schema.ts';
-import { errorsOfClient } from './service.ts';
-import type { Clients } from './service.ts';
+import { type Clients, errorsOfClient } from './service.ts';
 
 const operation = operationsOf({
   name: 'Clients',

@@ -1,6 +1,5 @@
 /** Requests and responses of clients. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Body, Collection, Component, DateTime, Described, noControlCharacters } from '../../http/shapes.ts';
 
 /** The format allows no line breaks, quotes or comments. */

@@ -1,8 +1,7 @@
 /** SQL of clients. */
 import { asc, eq } from 'drizzle-orm';
 import type { Db, Tx } from '../../platform/db.ts';
-import { firstRow, pageReader, rowById } from '../store-kit.ts';
-import type { PageQuery } from '../store-kit.ts';
+import { firstRow, type PageQuery, pageReader, rowById } from '../store-kit.ts';
 import { clients } from './table.ts';
 
 export type ClientRow = typeof clients.$inferSelect;

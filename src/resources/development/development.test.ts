@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
 import { connect } from '../../platform/db.ts';
 import { openDevelopmentClock } from '../../platform/development-clock.ts';
 import { silentLogger } from '../../platform/log.ts';

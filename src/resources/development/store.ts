@@ -1,7 +1,6 @@
 /** SQL of injected faults, and of the regions that workers serve. */
 import { asc, eq } from 'drizzle-orm';
-import { preparedColumn, preparedExists, preparedRow } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { type Db, preparedColumn, preparedExists, preparedRow, type Tx } from '../../platform/db.ts';
 import { seenRecently } from '../../tasks/table.ts';
 import { developmentFaults } from './table.ts';
 

@@ -1,7 +1,6 @@
 /** What ends an event stream: the server checks the credential of each stream every 300 ms of the test's clock. */
 import { afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { readEvents } from '../../../test/event-stream.ts';
-import type { EventReader } from '../../../test/event-stream.ts';
+import { type EventReader, readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { until } from '../../../test/until.ts';
 

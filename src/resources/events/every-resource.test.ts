@@ -1,7 +1,6 @@
 /** Every table of every resource: whatever changes a row, by SQL here, is an event. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readEvents } from '../../../test/event-stream.ts';
-import type { EventReader } from '../../../test/event-stream.ts';
+import { type EventReader, readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { eventSources, resources } from '../list.ts';
 

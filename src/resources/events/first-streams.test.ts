@@ -1,6 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { readEvents } from '../../../test/event-stream.ts';
-import type { EventReader } from '../../../test/event-stream.ts';
+import { type EventReader, readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ clientLimits: { eventStreams: 3 } });

@@ -3,8 +3,7 @@ import { ClientError, notFound, tooManyRequests, unavailable } from '../../error
 import type { RequestContext } from '../../authz/actor.ts';
 import { createFeed } from '../../events/feed.ts';
 import type { EventSource } from '../../events/source.ts';
-import { createStreams } from '../../events/streams.ts';
-import type { OpenStream, Sink, StreamRequest } from '../../events/streams.ts';
+import { createStreams, type OpenStream, type Sink, type StreamRequest } from '../../events/streams.ts';
 import { accessOfKinds } from '../../events/visibility.ts';
 import type { Listener } from '../../platform/listener.ts';
 import type { Logger } from '../../platform/log.ts';

@@ -1,8 +1,7 @@
 /** Event streams of consoles: opened with the cookie of a session, idle most of the time. */
 import pg from 'pg';
 import { afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { readEvents } from '../../../test/event-stream.ts';
-import type { EventReader } from '../../../test/event-stream.ts';
+import { type EventReader, readEvents } from '../../../test/event-stream.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import { until } from '../../../test/until.ts';
 

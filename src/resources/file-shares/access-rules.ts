@@ -8,8 +8,7 @@ import type { Tx } from '../../platform/db.ts';
 import { type Collection, pageOf, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { isDenied } from './desired.ts';
-import { maxAccessRules } from './schema.ts';
-import type { AccessRule, CreateAccessRule } from './schema.ts';
+import { type AccessRule, type CreateAccessRule, maxAccessRules } from './schema.ts';
 import * as store from './store.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
 

@@ -1,8 +1,7 @@
 import { projectReader } from '../../authz/access.ts';
 import type { FileShareDriver } from '../../drivers/file-share.ts';
-import { driverBacked } from '../resource.ts';
+import { driverBacked, type Resource } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
-import type { Resource } from '../resource.ts';
 import { createFileShareReconciler, createUsageRecorder } from './reconcile.ts';
 import { fileShareOperations } from './routes.ts';
 import { usageOfRows, usesOfProject } from './store.ts';

@@ -2,8 +2,7 @@
 import type { FileShareDriver, ObservedFileShare } from '../../drivers/file-share.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
-import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import { findDrift, type ReconcilerDeps, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import { desiredFileShare, isDenied } from './desired.ts';
 import * as store from './store.ts';
 import type { FileShareRow, ReconciledRule } from './store.ts';

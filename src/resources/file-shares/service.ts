@@ -12,18 +12,20 @@ import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
   changedColumns,
   changesOnHost,
+  type Collection,
   isEmpty,
   patchedTags,
   requireFound,
   requireGrowth,
   requireUnlocked,
+  type ServiceDeps,
   sizeErrors,
+  type TaskIds,
   toCollection,
-  toTaggedPage,
   toQuotaFields,
+  toTaggedPage,
   withErrors,
 } from '../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
 import { accessErrors, createAccessRules, keyOf, newAccessRules, requireOnHost } from './access-rules.ts';
 import {
   type CreateAccessRule,

@@ -1,7 +1,6 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { columnsOf, deferred, prepared } from '../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
+import { columnsOf, type Db, deferred, type DeferredWrite, prepared, type Tx } from '../../platform/db.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';

@@ -1,14 +1,11 @@
 /** The rules of hosts. Agents and the worker of the region use the same rows (src/hosts/). */
-import { commandAction } from '../../audit/audit.ts';
-import type { Audit } from '../../audit/audit.ts';
+import { type Audit, commandAction } from '../../audit/audit.ts';
 import type { RequestContext } from '../../authz/actor.ts';
 import { ClientError } from '../../errors/catalogue.ts';
-import { listHosts } from '../../hosts/store.ts';
-import type { HostRow } from '../../hosts/store.ts';
+import { type HostRow, listHosts } from '../../hosts/store.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
-import { pageOf, requireFound } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import { type Collection, pageOf, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { Host, ListHosts } from './schema.ts';
 import * as store from './store.ts';
 

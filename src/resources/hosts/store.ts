@@ -1,8 +1,7 @@
 /** SQL of the changes that operators make to hosts. */
 import type { HostState } from '../../hosts/part.ts';
 import { publishedChannel, serves } from '../../hosts/store.ts';
-import { prepared, preparedExists, preparedRow } from '../../platform/db.ts';
-import type { Tx } from '../../platform/db.ts';
+import { prepared, preparedExists, preparedRow, type Tx } from '../../platform/db.ts';
 
 type Key = [regionId: number, name: string];
 

@@ -1,10 +1,8 @@
 /** Estimates for a policy before its creation: its runs, and the maximum number and price of the snapshots that it retains. */
 import type { Scope } from '../../authz/actor.ts';
-import { invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
-import { instantOf, wholeSecond, withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { type Clock, instantOf, wholeSecond, withZone } from '../../platform/clock.ts';
 import type { Db } from '../../platform/db.ts';
 import { createPause } from '../../platform/event-loop.ts';
 import type { Price } from '../pricing/schema.ts';

@@ -5,8 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import vectors from '../../../test/vectors/cron-fire-times.json' with { type: 'json' };
-import { parseTiming } from './fire-times.ts';
-import type { FireTimes, Timing } from './fire-times.ts';
+import { type FireTimes, parseTiming, type Timing } from './fire-times.ts';
 
 const utc = (date: Date) => date.toISOString().replace('.000', '');
 

@@ -4,10 +4,8 @@
  * later local times have later ones, and the next fire time is the first matching local time whose instant is later.
  */
 import type { FieldError } from '../../errors/catalogue.ts';
-import { timeZone } from '../../platform/time-zone.ts';
-import type { TimeZone } from '../../platform/time-zone.ts';
-import { matchesDay, parseCron } from './cron.ts';
-import type { Cron, CronFields } from './cron.ts';
+import { timeZone, type TimeZone } from '../../platform/time-zone.ts';
+import { type Cron, type CronFields, matchesDay, parseCron } from './cron.ts';
 
 /** Weeks, days, hours and minutes of elapsed time. */
 export type Duration = Partial<Record<'weeks' | 'days' | 'hours' | 'minutes', number | null>>;

@@ -2,8 +2,7 @@ import { projectReader } from '../../authz/access.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { DutyOptions, Resource } from '../resource.ts';
 import { lifecyclePolicyOperations } from './routes.ts';
-import { createLifecyclePolicyDuties } from './runs/reconcile.ts';
-import type { LifecyclePolicyRunDeps } from './runs/reconcile.ts';
+import { createLifecyclePolicyDuties, type LifecyclePolicyRunDeps } from './runs/reconcile.ts';
 import { usageOfRows, usesOfProject } from './store.ts';
 
 type DutyServices = Omit<LifecyclePolicyRunDeps, 'notify'> & DutyOptions & { notifications: Notifications };

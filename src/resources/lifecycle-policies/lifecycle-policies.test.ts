@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard();
 const policies = '/cloud/v1/lifecycle_policy/1/1';

@@ -1,9 +1,7 @@
 /** SQL of policies, their schedules and volumes. */
-import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm';
-import type { SQL } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { columnsOf, prepared } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { columnsOf, type Db, prepared, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { projects } from '../projects/table.ts';
 import * as kit from '../store-kit.ts';

@@ -1,7 +1,6 @@
 /** One answer names the invalid fields of the schema together with those that break a rule of the request alone. */
 import { beforeAll, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
 import { balancers, builders, listeners, member, paths, pools, unknownId, v2 } from './test-balancers.ts';
 
 const cloud = useCloudyard({ audit: false });

@@ -1,7 +1,6 @@
 /** Operating statuses and desired states are pure, so these tests need no database. */
 import { describe, expect, it } from 'vitest';
-import { zeroCounters } from '../../drivers/load-balancer.ts';
-import type { LoadBalancerReading, MemberHealth } from '../../drivers/load-balancer.ts';
+import { type LoadBalancerReading, type MemberHealth, zeroCounters } from '../../drivers/load-balancer.ts';
 import type { HealthMonitor } from './pools/schema.ts';
 import { desiredLoadBalancer, secretsOf } from './desired.ts';
 import { statusChanges } from './operating-status.ts';

@@ -1,9 +1,8 @@
 import { projectReader } from '../../authz/access.ts';
 import type { LoadBalancerDriver } from '../../drivers/load-balancer.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { driverBacked } from '../resource.ts';
+import { driverBacked, type DutyOptions, type Resource } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
-import type { DutyOptions, Resource } from '../resource.ts';
 import type { Secrets } from '../secrets/service.ts';
 import { l7PolicyOperations } from './l7-policies/routes.ts';
 import type { L7Policies } from './l7-policies/service.ts';

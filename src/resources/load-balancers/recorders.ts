@@ -2,8 +2,7 @@
 import type { LoadBalancerDriver, LoadBalancerReading } from '../../drivers/load-balancer.ts';
 import { DriverError } from '../../errors/driver-error.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
+import { type Db, transaction } from '../../platform/db.ts';
 import { statusChanges } from './operating-status.ts';
 import * as store from './store.ts';
 import * as traffic from './traffic/store.ts';

@@ -1,6 +1,5 @@
 /** Secrets and subnets that listeners, pools and members refer to. */
-import { ClientError } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
 import * as store from './store.ts';
 import type { SecretReference, Secrets } from '../secrets/service.ts';

@@ -10,8 +10,16 @@ import type { MemberRules } from '../../platform/member-networks.ts';
 import { lowestFreeAddress } from '../../platform/network-address.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
-import { changedColumns, isEmpty, patchedTags, requireFound, toQuotaFields, withErrors } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import {
+  changedColumns,
+  isEmpty,
+  patchedTags,
+  requireFound,
+  type ServiceDeps,
+  type TaskIds,
+  toQuotaFields,
+  withErrors,
+} from '../service-kit.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import type { Listeners } from './listeners/service.ts';

@@ -1,6 +1,5 @@
 /** Shapes that load balancers, listeners, pools and members share. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Component, Described, FieldsOf, Named, Nullable } from '../../http/shapes.ts';
 
 export const OperatingStatus = Type.Enum(['DEGRADED', 'DRAINING', 'ERROR', 'NO_MONITOR', 'OFFLINE', 'ONLINE'], {

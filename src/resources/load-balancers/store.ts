@@ -14,8 +14,20 @@ import type { ProjectRegion } from '../store-kit.ts';
 import { subnets } from '../subnets/table.ts';
 import type { ListLoadBalancers } from './schema.ts';
 import type { OperatingStatus, ProvisioningStatus, Stats } from './shapes.ts';
-import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from './table.ts';
-import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from './table.ts';
+import {
+  type L7PolicyRow,
+  type L7RuleRow,
+  lbL7Policies,
+  lbL7Rules,
+  lbListeners,
+  lbMembers,
+  lbPools,
+  type ListenerRow,
+  type LoadBalancerRow,
+  loadBalancers,
+  type MemberRow,
+  type PoolRow,
+} from './table.ts';
 
 export const { find, lockById, update } = kit.singleRows(loadBalancers);
 /** `remove` also removes all parts. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../test/harness.ts';
 import { terminal } from '../../../test/drivers.ts';
 import { createTestLoadBalancerHost } from '../../../test/load-balancer-host.ts';
 import { balancers, builders, paths, v2 as asV2 } from './test-balancers.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorPaths, useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, errorPaths, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const unknownId = '11111111-1111-4111-8111-111111111111';

@@ -7,8 +7,17 @@ import type { Tx } from '../../platform/db.ts';
 import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, toTagList } from '../../tags/tags.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changesInRow, patchedTags, requireFound, requireProject, tagsInRow, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
+import {
+  changesInRow,
+  type Collection,
+  patchedTags,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+  tagsInRow,
+  type TaskIds,
+  toCollection,
+} from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
 import type { NetworkFilter, NetworkRow, NetworkView } from './store.ts';

@@ -5,10 +5,8 @@
 import { getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
 import { batchedRead, type Key } from '../../platform/batched-read.ts';
-import { prepared } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import { hasTags } from '../../tags/filter.ts';
-import type { TagFilter } from '../../tags/filter.ts';
+import { type Db, prepared, type Tx } from '../../platform/db.ts';
+import { hasTags, type TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { ListNetworks } from './schema.ts';

@@ -4,14 +4,11 @@
  * Failure modes: a process that dies between the acceptance of the message and its record causes a second delivery with
  * the same id.
  */
-import { presentable } from '../../drivers/delivery.ts';
-import type { EmailDriver, Receipt, WebhookDriver } from '../../drivers/delivery.ts';
+import { type EmailDriver, presentable, type Receipt, type WebhookDriver } from '../../drivers/delivery.ts';
 import { DriverError } from '../../errors/driver-error.ts';
-import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
+import { type Clock, withZone } from '../../platform/clock.ts';
+import { type Db, transaction } from '../../platform/db.ts';
 import { isUnavailable } from '../../platform/db-errors.ts';
-import type { Db } from '../../platform/db.ts';
 import type { Logger } from '../../platform/log.ts';
 import { emailParts, retryDelayMs, webhookBody } from './desired.ts';
 import type { Channel } from './schema.ts';

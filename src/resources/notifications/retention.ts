@@ -1,7 +1,6 @@
 /** Removes old notifications with their deliveries, in small batches. A notification with a pending delivery stays. */
 import { deleteInBatches } from '../../platform/batches.ts';
-import { preparedValue } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
+import { type Db, preparedValue } from '../../platform/db.ts';
 
 const batch = 500;
 

@@ -1,8 +1,7 @@
 /** Deliveries to receivers that ask for a wait (`Retry-After`). */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import { createSimulatedDeliveryDriver } from '../../drivers/simulated/delivery.ts';
 import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
 import { transaction } from '../../platform/db.ts';

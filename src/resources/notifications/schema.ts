@@ -1,6 +1,5 @@
 /** Responses about notifications. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Collection, Component, DateTime, Described, Nullable, OrderBy, Paging, Uuid } from '../../http/shapes.ts';
 
 const Channel = Type.Enum(['email', 'webhook'], { description: '`email` or `webhook`' });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorPaths, useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, errorPaths, useCloudyard } from '../../../test/harness.ts';
 import { waiting } from '../../../test/worker.ts';
 
 const cloud = useCloudyard({ driver: null });

@@ -5,8 +5,16 @@ import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { ReferenceCaches } from '../../platform/reference-cache.ts';
 import { globalRegion } from '../../quota/kinds.ts';
-import { orNameTaken, requireFound, requireUnused, toCollection } from '../service-kit.ts';
-import type { Collection, FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
+import {
+  type Collection,
+  type FindUses,
+  orNameTaken,
+  requireFound,
+  requireUnused,
+  type ServiceDeps,
+  type TaskIds,
+  toCollection,
+} from '../service-kit.ts';
 import type { CreateProject, ListProjects, Project, UpdateProject } from './schema.ts';
 import * as store from './store.ts';
 import type { NewProject, ProjectRow } from './store.ts';

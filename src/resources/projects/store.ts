@@ -1,7 +1,6 @@
 /** SQL of projects. */
 import { and, eq, inArray, isNull } from 'drizzle-orm';
-import { preparedValue } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { type Db, preparedValue, type Tx } from '../../platform/db.ts';
 import { globalRegion } from '../../quota/kinds.ts';
 import * as kit from '../store-kit.ts';
 import type { ListProjects } from './schema.ts';

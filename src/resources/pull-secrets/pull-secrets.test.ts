@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorPaths, useCloudyard } from '../../../test/harness.ts';
-import type { RequestOptions } from '../../../test/harness.ts';
+import { errorPaths, type RequestOptions, useCloudyard } from '../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 

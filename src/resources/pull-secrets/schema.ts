@@ -1,6 +1,5 @@
 /** Requests and responses of pull secrets. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { pattern } from '../../http/patterns.ts';
 import { Body, Collection, Component, DateTime, Described, noControlCharacters, Nullable } from '../../http/shapes.ts';
 

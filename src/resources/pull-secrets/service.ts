@@ -11,8 +11,16 @@ import { ClientError, type FieldError, requireNoErrors } from '../../errors/cata
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
-import { changedColumns, isEmpty, orNameTaken, requireFound, requireProject, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import {
+  changedColumns,
+  type Collection,
+  isEmpty,
+  orNameTaken,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+  toCollection,
+} from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { dockerConfigJson, errorOfLogin, hasCredentials, parseRegistry, type Registry } from './registry.ts';
 import type { CreatePullSecret, DockerConfigJson, PullSecret, UpdatePullSecret, Verification } from './schema.ts';

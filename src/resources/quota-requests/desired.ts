@@ -1,6 +1,5 @@
 /** Pure: the limits of a request as a list, and the message about a decision. */
-import { globalRegion, meaningOfKind } from '../../quota/kinds.ts';
-import type { Kind } from '../../quota/kinds.ts';
+import { globalRegion, type Kind, meaningOfKind } from '../../quota/kinds.ts';
 import type { Message } from '../notifications/service.ts';
 import type { RequestedLimits } from './schema.ts';
 import type { QuotaRequestRow } from './store.ts';

@@ -14,8 +14,15 @@ import type { Db, Tx } from '../../platform/db.ts';
 import type { Kind } from '../../quota/kinds.ts';
 import type { Notifications } from '../notifications/service.ts';
 import type { Regions } from '../regions/service.ts';
-import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import {
+  type Collection,
+  readEnd,
+  readInstant,
+  requireAllProjects,
+  requireFound,
+  type ServiceDeps,
+  toCollection,
+} from '../service-kit.ts';
 import { decisionMessage, limitsOf, type RequestedLimit } from './desired.ts';
 import type { CreateQuotaRequest, ListQuotaRequests, QuotaRequest, RequestedLimits } from './schema.ts';
 import * as store from './store.ts';

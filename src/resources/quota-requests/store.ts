@@ -1,7 +1,6 @@
 /** SQL of quota requests. */
 import { and, desc, eq, gte, inArray, lte } from 'drizzle-orm';
-import { preparedRow } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { type Db, preparedRow, type Tx } from '../../platform/db.ts';
 import { clients } from '../clients/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ListQuotaRequests, QuotaRequestStatus } from './schema.ts';

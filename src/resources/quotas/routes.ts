@@ -10,8 +10,7 @@ import {
   RegionalQuotas,
   UpdateClientQuotas,
 } from './schema.ts';
-import { toDrifts } from './service.ts';
-import type { ClientQuotas } from './service.ts';
+import { type ClientQuotas, toDrifts } from './service.ts';
 
 const operation = operationsOf({
   name: 'Quotas',

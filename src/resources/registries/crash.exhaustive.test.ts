@@ -1,7 +1,6 @@
 /** Fails every statement and driver call of the registry reconciler once; the desired state must still be reached. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { crashEverywhere, drift } from '../../../test/crash-harness.ts';
-import type { CrashCase } from '../../../test/crash-harness.ts';
+import { type CrashCase, crashEverywhere, drift } from '../../../test/crash-harness.ts';
 import { useCloudyard } from '../../../test/harness.ts';
 import type { RegistryDriver } from '../../drivers/registry.ts';
 import { createSimulatedRegistryDriver } from '../../drivers/simulated/registry.ts';

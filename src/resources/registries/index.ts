@@ -1,8 +1,7 @@
 import { projectReader } from '../../authz/access.ts';
 import type { RegistryDriver } from '../../drivers/registry.ts';
-import { driverBacked } from '../resource.ts';
+import { driverBacked, type DutyOptions, type Resource } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
-import type { DutyOptions, Resource } from '../resource.ts';
 import { createRegistryDuties, createRegistryReconciler } from './reconcile.ts';
 import { registryRoutes } from './routes.ts';
 import type { Registries } from './service.ts';

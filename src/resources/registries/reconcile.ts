@@ -1,7 +1,6 @@
 /** Reconciles registries: removals, and periodic scans of the storage that correct the rows and free unused data. */
 import type { RequestHold, RegistryDriver, RegistryHosting } from '../../drivers/registry.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
+import { type Db, transaction } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
 import * as contents from './contents/store.ts';

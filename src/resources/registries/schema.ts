@@ -1,6 +1,5 @@
 /** Requests and responses of registries. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { digestGrammar, repositoryGrammar, tagGrammar } from '../../drivers/registry.ts';
 import { pattern } from '../../http/patterns.ts';
 import {

@@ -9,18 +9,30 @@ import { type Clock, withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
-import { orNameTaken, requireFound, requireProject, toCollection, toQuotaFields } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import {
+  type Collection,
+  orNameTaken,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+  toCollection,
+  toQuotaFields,
+} from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import type { Tokens } from '../tokens/service.ts';
 import { createRegistryEvents, eventsPurpose } from './contents/events.ts';
 import { createRegistryContents } from './contents/service.ts';
-import { defaultStorageLimit } from './schema.ts';
-import type { CreateRegistry, Registry, RegistryRequiredQuota } from './schema.ts';
+import { type CreateRegistry, defaultStorageLimit, type Registry, type RegistryRequiredQuota } from './schema.ts';
 import * as store from './store.ts';
 import type { RegistryView } from './store.ts';
-import { announceApi, announcedApi, issuer, openAuthority, reencryptAuthority } from './token-server/authority.ts';
-import type { Authority } from './token-server/authority.ts';
+import {
+  announceApi,
+  announcedApi,
+  type Authority,
+  issuer,
+  openAuthority,
+  reencryptAuthority,
+} from './token-server/authority.ts';
 import { registryPaths } from './token-server/paths.ts';
 import { createTokenServer, serviceOf } from './token-server/service.ts';
 import { createRegistryUsers } from './users/service.ts';

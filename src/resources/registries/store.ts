@@ -1,7 +1,6 @@
 /** SQL of registries, their removals, and where they are served. */
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
-import { preparedExists } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
+import { type Db, preparedExists, type Tx } from '../../platform/db.ts';
 import type { Placed } from '../../tasks/tasks.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';

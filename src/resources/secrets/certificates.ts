@@ -3,8 +3,7 @@
  * with their fields and without any contents. OpenSSL must load every accepted certificate: if a load balancer has one
  * that OpenSSL refuses, it serves none.
  */
-import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPrivateKey, type KeyObject, sign, verify, X509Certificate } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';

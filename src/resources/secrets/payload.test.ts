@@ -7,11 +7,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires } from '../../../test/requires.ts';
-import { readPayload, readTlsPayload } from './payload.ts';
-import type { Reading } from './payload.ts';
+import { type Reading, readPayload, readTlsPayload } from './payload.ts';
 import { readPem, writePem } from './pem.ts';
-import { maxPayloadBytes } from './schema.ts';
-import type { SecretType } from './schema.ts';
+import { maxPayloadBytes, type SecretType } from './schema.ts';
 import { aCertificate, aKey, aRevocationList, der, keyPemOf } from './test-certificates.ts';
 
 const now = new Date();

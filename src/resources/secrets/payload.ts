@@ -1,25 +1,23 @@
 /** Converts a payload from a request to its stored form: one PEM text, or uninterpreted bytes. */
 import { isUtf8 } from 'node:buffer';
-import { createPublicKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { FieldError } from '../../errors/catalogue.ts';
 import {
+  type Found,
   invalid,
-  validateAuthorities,
-  validatePair,
+  type PlacedCertificate,
+  type PlacedKey,
   readCertificates,
   readPrivateKey,
   readPrivateKeyBytes,
+  validateAuthorities,
+  validatePair,
 } from './certificates.ts';
-import type { Found, PlacedCertificate, PlacedKey } from './certificates.ts';
-import { contentsOfBytes, contentsOfAuthorities, contentsOfLists, contentsOfPair } from './contents.ts';
-import type { Contents } from './contents.ts';
-import { fromBase64, isPem, PemError, readPem } from './pem.ts';
-import type { PemBlock } from './pem.ts';
+import { type Contents, contentsOfAuthorities, contentsOfBytes, contentsOfLists, contentsOfPair } from './contents.ts';
+import { fromBase64, isPem, type PemBlock, PemError, readPem } from './pem.ts';
 import { BundleError, isBundle, readBundle } from './pkcs12.ts';
 import { readRevocationLists } from './revocation-lists.ts';
-import { maxPayloadBytes } from './schema.ts';
-import type { CreateSecret, SecretType } from './schema.ts';
+import { type CreateSecret, maxPayloadBytes, type SecretType } from './schema.ts';
 
 /** The contents; null when there are errors. */
 export interface Reading {

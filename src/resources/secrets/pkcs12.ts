@@ -8,8 +8,7 @@
  */
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { BerError, child, integerOf, octetsOf, oidOf, readBer, tags } from './ber.ts';
-import type { Element } from './ber.ts';
+import { BerError, child, type Element, integerOf, octetsOf, oidOf, readBer, tags } from './ber.ts';
 
 interface Bundle {
   /** DER, in the order of the bundle. */

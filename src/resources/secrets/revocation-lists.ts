@@ -3,11 +3,9 @@ import { createSecureContext } from 'node:tls';
 import type { FieldError } from '../../errors/catalogue.ts';
 import { withZone } from '../../platform/clock.ts';
 import { createPause } from '../../platform/event-loop.ts';
-import { child, readBer, tags } from './ber.ts';
-import type { Element } from './ber.ts';
+import { child, type Element, readBer, tags } from './ber.ts';
 import type { Found } from './certificates.ts';
-import { writePem } from './pem.ts';
-import type { PemBlock } from './pem.ts';
+import { type PemBlock, writePem } from './pem.ts';
 
 export interface RevocationList {
   pem: string;

@@ -12,8 +12,16 @@ import { withZone } from '../../platform/clock.ts';
 import type { Db, Tx } from '../../platform/db.ts';
 import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { createRowResource } from '../row-kit.ts';
-import { readExpiry, requireFound, requireProject, toCollection } from '../service-kit.ts';
-import type { Collection, FindUses, ServiceDeps, TaskIds } from '../service-kit.ts';
+import {
+  type Collection,
+  type FindUses,
+  readExpiry,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+  type TaskIds,
+  toCollection,
+} from '../service-kit.ts';
 import type { PageQuery, ProjectRegion } from '../store-kit.ts';
 import type { Contents } from './contents.ts';
 import { type Reading, readPayload, readTlsPayload } from './payload.ts';

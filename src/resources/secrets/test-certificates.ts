@@ -2,8 +2,7 @@
  * Certificates, keys and revocation lists for tests, with given dates, issuers and keys. Writes just enough DER
  * for OpenSSL to read them. And the request that stores a text as a secret.
  */
-import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { writePem } from './pem.ts';
 
 interface Authority {

@@ -1,6 +1,5 @@
 /** Requests and responses of sessions. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { roles } from '../../authz/actor.ts';
 import { Body, Component, DateTime, Described, Nullable } from '../../http/shapes.ts';
 

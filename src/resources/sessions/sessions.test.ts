@@ -1,7 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 import { openAnotherServer } from '../../../test/another-server.ts';
-import { openCloudyard, useCloudyard } from '../../../test/harness.ts';
-import type { Answer } from '../../../test/harness.ts';
+import { type Answer, openCloudyard, useCloudyard } from '../../../test/harness.ts';
 import { createApi } from '../../main/api.ts';
 import { silentLogger } from '../../platform/log.ts';
 

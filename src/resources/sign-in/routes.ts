@@ -12,8 +12,7 @@ import { withZone } from '../../platform/clock.ts';
 import { escapeHtml } from '../../platform/html.ts';
 import type { Sessions } from '../sessions/service.ts';
 import { Callback, DeviceSignIn, DeviceToken, FinishDeviceSignIn, SignInMethods } from './schema.ts';
-import { callbackPath, pendingSeconds } from './service.ts';
-import type { SignIn, SignInRequest } from './service.ts';
+import { callbackPath, pendingSeconds, type SignIn, type SignInRequest } from './service.ts';
 
 interface Services {
   /** Null: not configured. */

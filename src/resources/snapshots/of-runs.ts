@@ -4,8 +4,7 @@ import { ClientError, notFound } from '../../errors/catalogue.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { Tags } from '../../tags/tags.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
-import { scheduleOf } from './requests.ts';
-import type { SnapshotRequest, SnapshotRequests } from './requests.ts';
+import { scheduleOf, type SnapshotRequest, type SnapshotRequests } from './requests.ts';
 import * as store from './store.ts';
 import type { RequestedSnapshot, RunKey, VolumeRow } from './store.ts';
 

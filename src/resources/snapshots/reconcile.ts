@@ -2,8 +2,7 @@
 import type { SnapshotDriver } from '../../drivers/volume.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { Outcome, Reconciler } from '../../tasks/reconcile.ts';
-import { findDrift, recordObserved, recordRemoval } from '../reconcile-kit.ts';
-import type { ReconcilerDeps } from '../reconcile-kit.ts';
+import { findDrift, type ReconcilerDeps, recordObserved, recordRemoval } from '../reconcile-kit.ts';
 import * as store from './store.ts';
 import type { SnapshotWithVolume } from './store.ts';
 

@@ -9,10 +9,17 @@ import { ClientError, invalidInput, requireNoErrors, resourceLocked } from '../.
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { PageOfItems } from '../../platform/large-rows.ts';
-import { newTags, replacingBy, toTagList, toTagMap } from '../../tags/tags.ts';
-import type { UpdateTags } from '../../tags/tags.ts';
-import { changesInRow, patchedTags, requireFound, requireUnlocked, tagsInRow, toTaggedPage } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
+import { newTags, replacingBy, toTagList, toTagMap, type UpdateTags } from '../../tags/tags.ts';
+import {
+  changesInRow,
+  patchedTags,
+  requireFound,
+  requireUnlocked,
+  type ServiceDeps,
+  tagsInRow,
+  type TaskIds,
+  toTaggedPage,
+} from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, UpdateSnapshot } from './schema.ts';

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { errorPaths, useCloudyard } from '../../../test/harness.ts';
 import type { RequestContext } from '../../authz/actor.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Tx } from '../../platform/db.ts';
+import { transaction, type Tx } from '../../platform/db.ts';
 
 const cloud = useCloudyard();
 const volumes = '/cloud/v1/volumes/1/1';

@@ -1,7 +1,14 @@
 /** SQL of snapshots. Writes touch this folder's table only; a volume is read and locked through its own store. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { columnsOf, deferred, prepared, preparedValue } from '../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  deferred,
+  type DeferredWrite,
+  prepared,
+  preparedValue,
+  type Tx,
+} from '../../platform/db.ts';
 import { defineWrite } from '../../platform/deferred-writes.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';

@@ -13,8 +13,16 @@ import { tagFilterOf } from '../../tags/filter.ts';
 import { errorsOfNewTags, newTags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
-import { changesInRow, patchedTags, requireFound, tagsInRow, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../service-kit.ts';
+import {
+  changesInRow,
+  type Collection,
+  patchedTags,
+  requireFound,
+  type ServiceDeps,
+  tagsInRow,
+  type TaskIds,
+  toCollection,
+} from '../service-kit.ts';
 import type {
   AvailableNetwork,
   CreateSubnet,

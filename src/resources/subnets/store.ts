@@ -1,10 +1,8 @@
 /** SQL of subnets. Writes touch this folder's table only; reads also see networks, and the rows that refer to subnets. */
 import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
 import type { Uses } from '../../errors/catalogue.ts';
-import { prepared } from '../../platform/db.ts';
-import type { Db, Tx } from '../../platform/db.ts';
-import { hasTags } from '../../tags/filter.ts';
-import type { TagFilter } from '../../tags/filter.ts';
+import { type Db, prepared, type Tx } from '../../platform/db.ts';
+import { hasTags, type TagFilter } from '../../tags/filter.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';

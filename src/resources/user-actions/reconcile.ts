@@ -9,13 +9,10 @@
  * the same id. After a failure, the next call to the receiver waits for up to a minute, and the same action for up
  * to an hour. `Retry-After` of a response can extend both, up to an hour.
  */
-import { presentable } from '../../drivers/delivery.ts';
-import type { WebhookDriver } from '../../drivers/delivery.ts';
+import { presentable, type WebhookDriver } from '../../drivers/delivery.ts';
 import { DriverError } from '../../errors/driver-error.ts';
-import { withZone } from '../../platform/clock.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { transaction } from '../../platform/db.ts';
-import type { Db } from '../../platform/db.ts';
+import { type Clock, withZone } from '../../platform/clock.ts';
+import { type Db, transaction } from '../../platform/db.ts';
 import type { Logger } from '../../platform/log.ts';
 import { expiresAfterMs, maxDelayMs, retryDelayMs } from '../notifications/desired.ts';
 import { toUserAction } from './response.ts';

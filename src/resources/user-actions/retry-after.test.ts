@@ -1,8 +1,7 @@
 /** User actions whose receiver asks for a wait (`Retry-After`). */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import { startDeliveries } from './test-deliveries.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });

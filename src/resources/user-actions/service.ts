@@ -11,8 +11,15 @@ import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
-import { readEnd, readInstant, requireAllProjects, requireFound, toCollection } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import {
+  type Collection,
+  readEnd,
+  readInstant,
+  requireAllProjects,
+  requireFound,
+  type ServiceDeps,
+  toCollection,
+} from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { officialOperations } from './actions.ts';
 import { toUserAction } from './response.ts';

@@ -9,8 +9,11 @@ import type { Attempt } from '../notifications/schema.ts';
 import * as kit from '../store-kit.ts';
 import { officialOperations } from './actions.ts';
 import type { ListUserActions } from './schema.ts';
-import { userActionDeliveries as deliveries, userActionSubscriptions as subscriptions } from './table.ts';
-import type { UserActionDeliveryState } from './table.ts';
+import {
+  userActionDeliveries as deliveries,
+  type UserActionDeliveryState,
+  userActionSubscriptions as subscriptions,
+} from './table.ts';
 
 export { isRealElsewhere } from '../notifications/store.ts';
 

@@ -3,8 +3,7 @@ import type { Cloudyard } from '../../../test/harness.ts';
 import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { silentLogger } from '../../platform/log.ts';
-import { createUserActionDeliveries } from './reconcile.ts';
-import type { UserActionDeliveries } from './reconcile.ts';
+import { createUserActionDeliveries, type UserActionDeliveries } from './reconcile.ts';
 
 /** The caller stops them. */
 export function startDeliveries(

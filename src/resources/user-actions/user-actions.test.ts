@@ -2,8 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import { officialNameOf, officialOperations } from './actions.ts';
 
 const cloud = useCloudyard({ driver: null, webhookAllowPrivate: true });

@@ -1,8 +1,7 @@
 import { projectReader } from '../../authz/access.ts';
 import type { VolumeDriver } from '../../drivers/volume.ts';
-import { driverBacked } from '../resource.ts';
+import { driverBacked, type Resource } from '../resource.ts';
 import type { ReconcilerDeps } from '../reconcile-kit.ts';
-import type { Resource } from '../resource.ts';
 import { createVolumeReconciler } from './reconcile.ts';
 import { volumeOperations } from './routes.ts';
 import { usageOfRows, usesOfProject } from './store.ts';

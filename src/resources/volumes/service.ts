@@ -1,8 +1,7 @@
 /** The rules of volumes. Every change is one transaction: rows, quota, and the task with its job. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../authz/actor.ts';
-import { ClientError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { ClientError, type FieldError, invalidInput, requireNoErrors } from '../../errors/catalogue.ts';
 import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
@@ -19,14 +18,14 @@ import {
   requireGrowth,
   requireProject,
   requireUnlocked,
+  type ServiceDeps,
   sizeErrors,
   tagsInRow,
+  type TaskIds,
   toTaggedPage,
   withErrors,
 } from '../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../service-kit.ts';
-import { requireSizeOf } from '../snapshots/service.ts';
-import type { Snapshots } from '../snapshots/service.ts';
+import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
 import type { CreateVolume, ListVolumes, UpdateVolume, Volume, VolumeTypeName } from './schema.ts';
 import * as store from './store.ts';
 import type { VolumeRow, VolumeView } from './store.ts';

@@ -1,9 +1,7 @@
 /** SQL of volumes. Writes touch this folder's table only; reads also see the snapshots and tasks that hold a volume. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { deferred, prepared } from '../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../platform/db.ts';
-import { hasTags } from '../../tags/filter.ts';
-import type { TagFilter } from '../../tags/filter.ts';
+import { type Db, deferred, type DeferredWrite, prepared, type Tx } from '../../platform/db.ts';
+import { hasTags, type TagFilter } from '../../tags/filter.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
 import type { ListVolumes } from './schema.ts';

@@ -1,6 +1,5 @@
 /** Requests and responses of webhooks. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Body, Collection, Component, DateTime, Described, Nullable, Uuid } from '../../http/shapes.ts';
 
 export const CreateWebhook = Body('CreateWebhook', [{ url: 'https://hooks.example.com/cloudyard' }], {

@@ -6,15 +6,12 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { RequestContext } from '../../authz/actor.ts';
-import { notFound, requireNoErrors } from '../../errors/catalogue.ts';
-import type { FieldError } from '../../errors/catalogue.ts';
+import { type FieldError, notFound, requireNoErrors } from '../../errors/catalogue.ts';
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { withZone } from '../../platform/clock.ts';
-import { reencryptAll } from '../../platform/encryption.ts';
-import type { Keyring } from '../../platform/encryption.ts';
+import { type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import type { Clients } from '../clients/service.ts';
-import { requireFound } from '../service-kit.ts';
-import type { Collection, ServiceDeps } from '../service-kit.ts';
+import { type Collection, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { CreateWebhook, NewWebhook, UpdatedWebhook, UpdateWebhook, Webhook } from './schema.ts';
 import * as store from './store.ts';
 import type { WebhookRow } from './store.ts';

@@ -2,8 +2,7 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { useCloudyard } from '../../../test/harness.ts';
-import { startWebhookReceiver } from '../../../test/webhook-receiver.ts';
-import type { WebhookReceiver } from '../../../test/webhook-receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../../test/webhook-receiver.ts';
 import { createSimulatedDeliveryDriver } from '../../drivers/simulated/delivery.ts';
 import { createWebhookDriver } from '../../drivers/webhook/driver.ts';
 import { DriverError } from '../../errors/driver-error.ts';

@@ -1,6 +1,5 @@
 /** The deletion of a resource that nothing prevents. */
-import { ok, remove } from '../model.ts';
-import type { Command } from '../model.ts';
+import { type Command, ok, remove } from '../model.ts';
 
 /** `path`: of the resources of this kind. */
 export const deletes = (kind: string, path: string): Command => ({

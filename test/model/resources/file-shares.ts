@@ -1,6 +1,5 @@
 /** File shares and their access rules. */
-import { add, childrenOf, entitiesOf, ok, refused } from '../model.ts';
-import type { Entity, Resource } from '../model.ts';
+import { add, childrenOf, entitiesOf, type Entity, ok, refused, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagCommands, tagsOf, tagsPatch } from './tags.ts';
 

@@ -1,6 +1,5 @@
 /** L7 policies of listeners and their rules, which lock with the load balancer. */
-import { add, entitiesOf, ok } from '../model.ts';
-import type { Resource } from '../model.ts';
+import { add, entitiesOf, ok, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/l7policies/{scope}';

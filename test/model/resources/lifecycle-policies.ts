@@ -4,8 +4,7 @@
  * Units: hours of the moved clock. Intervals and moves are whole hours and everything else takes seconds, so it is certain which
  * runs are due.
  */
-import { add, entitiesOf, ok } from '../model.ts';
-import type { Command, Entity, Model, Resource } from '../model.ts';
+import { add, type Command, entitiesOf, type Entity, type Model, ok, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/lifecycle_policy/{scope}';

@@ -1,6 +1,19 @@
 /** Load balancers, listeners, pools and members, which lock and are configured together. */
-import { add, childrenOf, entitiesOf, isUsed, ok, refused, remove } from '../model.ts';
-import type { Choice, Command, Fields, Kind, Model, Resource } from '../model.ts';
+import {
+  add,
+  childrenOf,
+  type Choice,
+  type Command,
+  entitiesOf,
+  type Fields,
+  isUsed,
+  type Kind,
+  type Model,
+  ok,
+  refused,
+  remove,
+  type Resource,
+} from '../model.ts';
 import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagsOf, tagsPatch } from './tags.ts';
 

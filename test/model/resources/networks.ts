@@ -1,6 +1,5 @@
 /** Networks and subnets: rows that other resources refer to. */
-import { add, childrenOf, entitiesOf, isUsed, ok, refused, remove } from '../model.ts';
-import type { Resource } from '../model.ts';
+import { add, childrenOf, entitiesOf, isUsed, ok, refused, remove, type Resource } from '../model.ts';
 import { patchTags, someTags, tagCommands, tagsOf, tagsPatch } from './tags.ts';
 
 const networks = '/cloud/v1/networks/{scope}';

@@ -1,6 +1,5 @@
 /** Resources without a host: projects, secrets, API keys and pull secrets. */
-import { add, entitiesOf, ok, refused } from '../model.ts';
-import type { Choice, Model, Resource } from '../model.ts';
+import { add, type Choice, entitiesOf, type Model, ok, refused, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 
 const keys = '/cloud/v1/caas/keys/{scope}';

@@ -1,6 +1,5 @@
 /** Registries and their users. */
-import { add, childrenOf, ok, refused } from '../model.ts';
-import type { Resource } from '../model.ts';
+import { add, childrenOf, ok, refused, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 
 const path = '/cloud/v1/registries/{scope}';

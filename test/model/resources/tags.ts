@@ -1,6 +1,5 @@
 /** The operations on tags, which many resources share. The model keeps tags as a map in `tags`. */
-import { ok, refused } from '../model.ts';
-import type { Choice, Command, Fields } from '../model.ts';
+import { type Choice, type Command, type Fields, ok, refused } from '../model.ts';
 
 type Tags = Record<string, string>;
 

@@ -1,6 +1,5 @@
 /** Volumes and their snapshots, which lock together. */
-import { add, childrenOf, entitiesOf, ok, refused, remove } from '../model.ts';
-import type { Entity, Model, Resource } from '../model.ts';
+import { add, childrenOf, entitiesOf, type Entity, type Model, ok, refused, remove, type Resource } from '../model.ts';
 import { deletes } from './deletion.ts';
 import { patchTags, someTags, tagCommands, tagsOf, tagsPatch } from './tags.ts';
 

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { secretsQuery } from '../../secrets/data.ts';
-import type { Secret } from '../../secrets/data.ts';
+import { type Secret, secretsQuery } from '../../secrets/data.ts';
 import { ChecklistField } from '../../ui/form/checklist-field.tsx';
 import { Field } from '../../ui/form/field.tsx';
 import type { Form } from '../../ui/form/use-form.ts';

@@ -1,8 +1,6 @@
-import { useEffect, useId } from 'react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useId } from 'react';
 import type { ControlProps } from './control.ts';
-import { isNullable, isRequired, plain, schemaAt } from './schema.ts';
-import type { JsonSchema } from './schema.ts';
+import { isNullable, isRequired, type JsonSchema, plain, schemaAt } from './schema.ts';
 import { TagsInput } from './tags-input.tsx';
 import type { Form } from './use-form.ts';
 

@@ -1,9 +1,7 @@
 import { useBlocker } from '@tanstack/react-router';
-import { useState } from 'react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useReadOnlyReason } from '../../api/session.ts';
-import { ByCode } from '../by-code.tsx';
-import type { Call } from '../by-code.tsx';
+import { ByCode, type Call } from '../by-code.tsx';
 import { DeletedNotice } from '../deleted-elsewhere.tsx';
 import { Dialog, useClose } from '../dialog.tsx';
 import { useTitle } from '../title.ts';

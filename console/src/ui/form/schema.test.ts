@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { schemaAt, validate } from './schema.ts';
-import type { JsonSchema } from './schema.ts';
+import { type JsonSchema, schemaAt, validate } from './schema.ts';
 
 const schema: JsonSchema = {
   type: 'object',

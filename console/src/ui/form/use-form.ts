@@ -1,11 +1,9 @@
 import { useEffect, useState } from 'react';
 import { ApiError, messageOf } from '../../api/errors.ts';
-import { withKeys } from '../../api/idempotency-keys.ts';
-import type { Keys } from '../../api/idempotency-keys.ts';
+import { type Keys, withKeys } from '../../api/idempotency-keys.ts';
 import type { Call } from '../by-code.tsx';
 import { showToast } from '../toasts.tsx';
-import { validate } from './schema.ts';
-import type { JsonSchema, Problem } from './schema.ts';
+import { type JsonSchema, type Problem, validate } from './schema.ts';
 import { useIsOpen } from './use-leave.ts';
 
 export type Values = Readonly<Record<string, unknown>>;

@@ -3,10 +3,8 @@ import { queryClient } from '../../api/query-client.ts';
 import { pathOf } from '../by-code.tsx';
 import { useScope } from '../scope.tsx';
 import { trackTasks } from '../task-tracking.ts';
-import { showToast } from '../toasts.tsx';
-import type { ToastLink } from '../toasts.tsx';
-import { useForm } from './use-form.ts';
-import type { Form, FormOptions, Values } from './use-form.ts';
+import { showToast, type ToastLink } from '../toasts.tsx';
+import { type Form, type FormOptions, useForm, type Values } from './use-form.ts';
 import { useLeave } from './use-leave.ts';
 
 /** What follows a request that succeeded. */

@@ -1,6 +1,5 @@
 /** Request and response of the forecast of a lifecycle policy. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Component, DateTime, Described, Uuid } from '../../../http/shapes.ts';
 import { RunTime } from '../schedule/schema.ts';
 

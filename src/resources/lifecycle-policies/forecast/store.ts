@@ -1,6 +1,5 @@
 /** SQL of the forecast: which existing snapshots of a policy expire, and when. */
-import { prepared } from '../../../platform/db.ts';
-import type { Db } from '../../../platform/db.ts';
+import { type Db, prepared } from '../../../platform/db.ts';
 
 /** How long a schedule retains snapshots, and its next runs in ascending order. */
 interface Retention {

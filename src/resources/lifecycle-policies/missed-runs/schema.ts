@@ -1,6 +1,5 @@
 /** Requests and responses of missed runs. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Collection, Component, DateTime, Described, Nullable, Paging, Uuid } from '../../../http/shapes.ts';
 
 export const ListMissedRuns = Type.Object(Paging(100));

@@ -6,15 +6,12 @@
  * is in the message after the window. A run that is on time makes none, so a recovery ends the messages.
  */
 import type { Scope } from '../../../authz/actor.ts';
-import { daysBefore, withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
-import { transaction } from '../../../platform/db.ts';
-import type { Db } from '../../../platform/db.ts';
+import { type Clock, daysBefore, withZone } from '../../../platform/clock.ts';
+import { type Db, transaction } from '../../../platform/db.ts';
 import { createPause } from '../../../platform/event-loop.ts';
 import type { Notifications } from '../../notifications/service.ts';
 import { requireFound } from '../../service-kit.ts';
-import { parseTiming } from '../fire-times.ts';
-import type { Timing } from '../fire-times.ts';
+import { parseTiming, type Timing } from '../fire-times.ts';
 import * as policies from '../store.ts';
 import { missedMessage } from './message.ts';
 import type { ListMissedRuns, MissedRun } from './schema.ts';

@@ -1,6 +1,5 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
-import { columnsOf, prepared, preparedValue } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import { columnsOf, type Db, prepared, preparedValue, type Tx } from '../../../platform/db.ts';
 import type { Found } from '../../store-kit.ts';
 import type { lifecyclePolicyMissedRuns } from '../runs/table.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';

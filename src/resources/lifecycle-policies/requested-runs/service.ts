@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
-import { requireFound, requireUnlocked } from '../../service-kit.ts';
-import type { ServiceDeps, TaskIds } from '../../service-kit.ts';
+import { requireFound, requireUnlocked, type ServiceDeps, type TaskIds } from '../../service-kit.ts';
 import { lastInstant } from '../fire-times.ts';
 import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';

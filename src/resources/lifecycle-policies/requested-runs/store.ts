@@ -1,6 +1,5 @@
 /** SQL of the runs that clients request. */
-import { prepared, preparedColumn } from '../../../platform/db.ts';
-import type { Tx } from '../../../platform/db.ts';
+import { prepared, preparedColumn, type Tx } from '../../../platform/db.ts';
 
 /** The newest run of a schedule until an instant, and the run that a client requested and that has not ended. */
 export interface LastRun {

@@ -1,6 +1,14 @@
 /** SQL of retention: expiring snapshots, and failed deletions. */
-import { columnsOf, deferred, prepared, preparedColumn, preparedExists } from '../../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  deferred,
+  type DeferredWrite,
+  prepared,
+  preparedColumn,
+  preparedExists,
+  type Tx,
+} from '../../../platform/db.ts';
 import { lastInstant } from '../fire-times.ts';
 import type { PendingRunVolume, RunVolume } from '../runs/store.ts';
 import { defaultQuantity } from '../schedule/schema.ts';

@@ -10,24 +10,27 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ClientError } from '../../../errors/catalogue.ts';
-import { daysBefore } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
-import { transaction } from '../../../platform/db.ts';
+import { type Clock, daysBefore } from '../../../platform/clock.ts';
+import { type Db, transaction, type Tx } from '../../../platform/db.ts';
 import { isUnavailable } from '../../../platform/db-errors.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
 import type { Logger } from '../../../platform/log.ts';
 import { policyTag } from '../../../tags/tags.ts';
 import type { Tasks } from '../../../tasks/tasks.ts';
 import type { SnapshotRun } from '../../snapshots/of-runs.ts';
-import { contextOf, expireDue, expireOld, makeRoom, retryExpiry } from '../retention/reconcile.ts';
-import type { SnapshotsOfRetention } from '../retention/reconcile.ts';
+import {
+  contextOf,
+  expireDue,
+  expireOld,
+  makeRoom,
+  retryExpiry,
+  type SnapshotsOfRetention,
+} from '../retention/reconcile.ts';
 import { findExpiring, findFailed } from '../retention/store.ts';
 import { expiryAfter, timesOf, newRunVolumes } from '../schedule-rules.ts';
 import { setNextRuns } from '../store.ts';
 import * as store from './store.ts';
 import type { DueSchedule, PendingRunVolume, RunVolume } from './store.ts';
-import { recordStarted } from '../missed-runs/store.ts';
-import type { LateRun } from '../missed-runs/store.ts';
+import { type LateRun, recordStarted } from '../missed-runs/store.ts';
 import { createReschedule } from './reschedule.ts';
 import { failureOf, taskErrorOf } from './failure.ts';
 

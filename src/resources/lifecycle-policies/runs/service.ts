@@ -1,10 +1,8 @@
 /** What clients see of the runs of policies. */
 import type { Scope } from '../../../authz/actor.ts';
-import { withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
+import { type Clock, withZone } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
-import { pageInGroups } from '../../../platform/large-rows.ts';
-import type { PageInGroups } from '../../../platform/large-rows.ts';
+import { pageInGroups, type PageInGroups } from '../../../platform/large-rows.ts';
 import type { ListRuns, Run } from './schema.ts';
 import { requireFound } from '../../service-kit.ts';
 import { find as findPolicy } from '../store.ts';

@@ -1,11 +1,19 @@
 /** SQL of runs: due schedules, runs and their run volumes, and how they end. */
 import { and, desc, eq, getTableColumns, gt, inArray, lt, sql } from 'drizzle-orm';
-import { columnsOf, deferred, prepared, preparedColumn, preparedRow, preparedValue } from '../../../platform/db.ts';
-import type { Db, DeferredWrite, Tx } from '../../../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  deferred,
+  type DeferredWrite,
+  prepared,
+  preparedColumn,
+  preparedRow,
+  preparedValue,
+  type Tx,
+} from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
-import { equals, pageReader, updateRow } from '../../store-kit.ts';
-import type { Found, PageQuery } from '../../store-kit.ts';
+import { equals, type Found, type PageQuery, pageReader, updateRow } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 

@@ -1,7 +1,6 @@
 /** The operations of one schedule of a lifecycle policy. */
 import { projectMember, projectReader } from '../../../authz/access.ts';
-import { operationsOf } from '../../../http/operations.ts';
-import type { OperationTag } from '../../../http/operations.ts';
+import { operationsOf, type OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { Schedule, UpdateSchedule } from './schema.ts';
 import type { LifecyclePolicySchedules } from './service.ts';

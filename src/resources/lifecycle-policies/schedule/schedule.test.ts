@@ -1,7 +1,6 @@
 /** Schedules as resources of their own. The clock of the test decides when they run. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../../test/harness.ts';
-import type { Answer } from '../../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../../test/harness.ts';
 
 const cloud = useCloudyard({ driver: null });
 const policies = '/cloud/v1/lifecycle_policy/1/1';

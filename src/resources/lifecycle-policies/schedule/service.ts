@@ -1,11 +1,9 @@
 /** One schedule of a policy as a resource of its own. Changes hold the lock of the policy. */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { invalidInput } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import { type FieldError, invalidInput } from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { wholeSecond } from '../../../platform/clock.ts';
-import { isEmpty, requireFound } from '../../service-kit.ts';
-import type { ServiceDeps } from '../../service-kit.ts';
+import { isEmpty, requireFound, type ServiceDeps } from '../../service-kit.ts';
 import { scheduleExpiry } from '../retention/store.ts';
 import {
   checkSchedule,

@@ -1,10 +1,8 @@
 /** Requests about L7 policies and rules that are refused and change nothing. */
 import { describe, expect, it } from 'vitest';
-import { useCloudyard } from '../../../../test/harness.ts';
-import type { Answer } from '../../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../../test/harness.ts';
 import { requires } from '../../../../test/requires.ts';
-import { createPatternCheck } from '../../../drivers/haproxy/pattern-check.ts';
-import type { CheckPattern } from '../../../drivers/haproxy/pattern-check.ts';
+import { type CheckPattern, createPatternCheck } from '../../../drivers/haproxy/pattern-check.ts';
 import { DriverError } from '../../../errors/driver-error.ts';
 import { builders, knownSecrets, listeners, paths, unknownId } from '../test-balancers.ts';
 

@@ -1,7 +1,6 @@
 /** The operations of listeners. */
 import { projectMember, projectReader } from '../../../authz/access.ts';
-import { atLeast } from '../../../authz/actor.ts';
-import type { RequestContext } from '../../../authz/actor.ts';
+import { atLeast, type RequestContext } from '../../../authz/actor.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { operationsOf } from '../../../http/operations.ts';
 import { TaskIds } from '../../../http/shapes.ts';

@@ -4,30 +4,45 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import { ClientError, type FieldError, invalidInput, requireNoErrors } from '../../../errors/catalogue.ts';
 import { violatedConstraint } from '../../../platform/db-errors.ts';
 import type { Db, Tx } from '../../../platform/db.ts';
 import type { MemberRules } from '../../../platform/member-networks.ts';
-import { changedColumns, isEmpty, requireFound, requireUnused, toCollection } from '../../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../../service-kit.ts';
+import {
+  changedColumns,
+  type Collection,
+  isEmpty,
+  requireFound,
+  requireUnused,
+  type ServiceDeps,
+  type TaskIds,
+  toCollection,
+} from '../../service-kit.ts';
 import * as l7PolicyStore from '../l7-policies/store.ts';
-import { createPartChanges, lockNamedLoadBalancer, requireChangeable, requireNotDeleted } from '../locked-changes.ts';
-import type { LoadBalancerChanges } from '../locked-changes.ts';
+import {
+  createPartChanges,
+  type LoadBalancerChanges,
+  lockNamedLoadBalancer,
+  requireChangeable,
+  requireNotDeleted,
+} from '../locked-changes.ts';
 import { normalizeId } from '../patch.ts';
 import type { Pools } from '../pools/service.ts';
 import * as poolStore from '../pools/store.ts';
 import { poolUseErrors } from '../pools/attachment.ts';
-import { referenceErrors } from '../references.ts';
-import type { SecretsForUse } from '../references.ts';
+import { referenceErrors, type SecretsForUse } from '../references.ts';
 import type { Stats } from '../shapes.ts';
 import type { VipFamily } from '../schema.ts';
 import * as loadBalancerStore from '../store.ts';
 import { statsOfListeners } from '../traffic/store.ts';
-import { insertNested, nestedErrors, nestedReferenceErrors, newListener } from './nested-listeners.ts';
-import type { NestedListeners } from './nested-listeners.ts';
-import { newListenerSettings, patchedListenerSettings } from './normalize.ts';
-import type { ListenerSettings } from './normalize.ts';
+import {
+  insertNested,
+  nestedErrors,
+  type NestedListeners,
+  nestedReferenceErrors,
+  newListener,
+} from './nested-listeners.ts';
+import { type ListenerSettings, newListenerSettings, patchedListenerSettings } from './normalize.ts';
 import type { CreateListener, Listener, ListListeners, NestedListener, UpdateListener } from './schema.ts';
 import * as store from './store.ts';
 import type { ListenerView } from './store.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { newMemberSettings } from './normalize.ts';
-import type { MemberSettings } from './normalize.ts';
+import { type MemberSettings, newMemberSettings } from './normalize.ts';
 import { endpointOf, newMember, replaceMembers } from './replacement.ts';
 
 const settings = fc

@@ -1,7 +1,6 @@
 /** The older operations on the tags of a load balancer. v2 answers with a task, v1 without a body. */
 import { projectMember } from '../../../authz/access.ts';
-import { operationsOf } from '../../../http/operations.ts';
-import type { OperationTag } from '../../../http/operations.ts';
+import { operationsOf, type OperationTag } from '../../../http/operations.ts';
 import { IdOf } from '../../../http/path-parameters.ts';
 import { TaskIds } from '../../../http/shapes.ts';
 import { metadataOperations } from '../../../tags/routes.ts';

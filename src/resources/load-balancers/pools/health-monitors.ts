@@ -1,7 +1,6 @@
 /** The health monitor of a pool as a resource of its own. */
 import { isDeepStrictEqual } from 'node:util';
-import { whileWaiting } from '../../../authz/actor.ts';
-import type { RequestContext, Scope } from '../../../authz/actor.ts';
+import { type RequestContext, type Scope, whileWaiting } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { Tx } from '../../../platform/db.ts';
 import type { TaskIds } from '../../service-kit.ts';

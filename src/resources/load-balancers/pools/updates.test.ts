@@ -1,8 +1,7 @@
 /** Updates of pools: changed and kept fields, concurrency, and failures of the host. */
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { terminal } from '../../../../test/drivers.ts';
-import { useCloudyard } from '../../../../test/harness.ts';
-import type { Answer } from '../../../../test/harness.ts';
+import { type Answer, useCloudyard } from '../../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
 import { builders, listeners, member, monitor, pools, v2 } from '../test-balancers.ts';
 

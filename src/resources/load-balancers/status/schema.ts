@@ -1,6 +1,5 @@
 /** Responses of the status operations of load balancers. */
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Collection, Component, Described, Nullable, Uuid } from '../../../http/shapes.ts';
 import { Tag } from '../../../tags/tags.ts';
 import { statuses, statusesOfPoolPart } from '../shapes.ts';

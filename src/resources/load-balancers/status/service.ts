@@ -2,8 +2,7 @@
 import type { Scope } from '../../../authz/actor.ts';
 import { notFound } from '../../../errors/catalogue.ts';
 import type { Db } from '../../../platform/db.ts';
-import { isLarge, readInGroups } from '../../../platform/large-rows.ts';
-import type { Groups, PageInGroups, SizedRow } from '../../../platform/large-rows.ts';
+import { type Groups, isLarge, type PageInGroups, readInGroups, type SizedRow } from '../../../platform/large-rows.ts';
 import { toTagList } from '../../../tags/tags.ts';
 import { statusesOf } from '../l7-policies/response.ts';
 import { find } from '../store.ts';

@@ -2,10 +2,30 @@
 import { sql } from 'drizzle-orm';
 import { type Db, prepared } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { jsonRows, oldestFirst, orderText, rowById, rowsByIds, selectOf, viewOf } from '../../store-kit.ts';
-import type { ProjectRegion } from '../../store-kit.ts';
-import { lbL7Policies, lbL7Rules, lbListeners, lbMembers, lbPools, loadBalancers } from '../table.ts';
-import type { L7PolicyRow, L7RuleRow, ListenerRow, LoadBalancerRow, MemberRow, PoolRow } from '../table.ts';
+import {
+  jsonRows,
+  oldestFirst,
+  orderText,
+  type ProjectRegion,
+  rowById,
+  rowsByIds,
+  selectOf,
+  viewOf,
+} from '../../store-kit.ts';
+import {
+  type L7PolicyRow,
+  type L7RuleRow,
+  lbL7Policies,
+  lbL7Rules,
+  lbListeners,
+  lbMembers,
+  lbPools,
+  type ListenerRow,
+  type LoadBalancerRow,
+  loadBalancers,
+  type MemberRow,
+  type PoolRow,
+} from '../table.ts';
 
 type NamedTable = typeof loadBalancers | typeof lbListeners | typeof lbPools;
 const namedColumns = ({ id, name, operatingStatus, provisioningStatus }: NamedTable) => {

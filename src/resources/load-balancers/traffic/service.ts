@@ -3,8 +3,7 @@
  * a region and does not count packets, so processor, memory and packets of one load balancer are unknown and null.
  */
 import type { Scope } from '../../../authz/actor.ts';
-import { withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
+import { type Clock, withZone } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import { type Collection, requireFound } from '../../service-kit.ts';
 import type { LoadBalancerRow } from '../table.ts';

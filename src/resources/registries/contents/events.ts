@@ -5,8 +5,7 @@
  * Unknown events are ignored: the host would send a refused event again forever.
  */
 import { isDigest } from '../../../drivers/registry.ts';
-import { transaction } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import { type Db, transaction, type Tx } from '../../../platform/db.ts';
 import { equalInConstantTime, sha256 } from '../../../platform/crypto.ts';
 import { isStorable } from '../../../platform/storable-text.ts';
 import { idIn, lockById, prefixOf } from '../store.ts';

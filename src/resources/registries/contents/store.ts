@@ -1,11 +1,17 @@
 /** SQL of the contents of registries: repositories, artifacts, tags, blobs, and the processed events. */
 import { and, desc, eq, getTableColumns, getTableName, inArray, sql } from 'drizzle-orm';
 import type { Change } from '../../../audit/audit.ts';
-import { columnsOf, prepared, preparedColumn, preparedExists, preparedValue } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
+import {
+  columnsOf,
+  type Db,
+  prepared,
+  preparedColumn,
+  preparedExists,
+  preparedValue,
+  type Tx,
+} from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
-import { bytewise, firstRow, pageReader, toJson } from '../../store-kit.ts';
-import type { Found, PageQuery } from '../../store-kit.ts';
+import { bytewise, firstRow, type Found, type PageQuery, pageReader, toJson } from '../../store-kit.ts';
 import { registries } from '../table.ts';
 import { registryArtifacts, registryBlobs, registryRepositories, registryTags } from './table.ts';
 

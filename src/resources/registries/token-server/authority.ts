@@ -17,10 +17,8 @@ import {
   sign,
 } from 'node:crypto';
 import { eq } from 'drizzle-orm';
-import { prepared } from '../../../platform/db.ts';
-import type { Db, Tx } from '../../../platform/db.ts';
-import { EncryptionError, reencryptAll } from '../../../platform/encryption.ts';
-import type { Keyring } from '../../../platform/encryption.ts';
+import { type Db, prepared, type Tx } from '../../../platform/db.ts';
+import { EncryptionError, type Keyring, reencryptAll } from '../../../platform/encryption.ts';
 import { registryAuthority } from '../table.ts';
 
 /** The permissions in a token, in distribution's format. */

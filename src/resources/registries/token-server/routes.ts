@@ -12,8 +12,7 @@ import { Component, DateTime, Described, ShortText } from '../../../http/shapes.
 import { wholeText } from '../../../http/request-body.ts';
 import type { RegistryEvents } from '../contents/events.ts';
 import { registryPaths } from './paths.ts';
-import { TokenRefused } from './service.ts';
-import type { TokenServer } from './service.ts';
+import { TokenRefused, type TokenServer } from './service.ts';
 
 const tag = {
   name: 'Registry protocol',

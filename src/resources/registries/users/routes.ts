@@ -12,8 +12,7 @@ import {
   RegistryUserWithSecret,
   UpdateRegistryUser,
 } from '../schema.ts';
-import { errorsOfUsers } from './service.ts';
-import type { RegistryUsers } from './service.ts';
+import { errorsOfUsers, type RegistryUsers } from './service.ts';
 
 const tag = {
   name: 'Registry users',

@@ -4,8 +4,14 @@
  * Invariant: only the response that creates a secret contains it. The database has a MAC of it (token-server/authority.ts).
  */
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
-import { ClientError, errorsOfRepeated, nameTaken, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import {
+  ClientError,
+  errorsOfRepeated,
+  type FieldError,
+  nameTaken,
+  notFound,
+  requireNoErrors,
+} from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { dayMs, withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';

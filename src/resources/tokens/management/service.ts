@@ -5,12 +5,10 @@
  * excepted), for a project that it cannot use, or that is valid for longer.
  */
 import type { Actor, RequestContext } from '../../../authz/actor.ts';
-import { ClientError, invalidInput, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
-import type { FieldError } from '../../../errors/catalogue.ts';
+import { ClientError, type FieldError, invalidInput, notFound, requireNoErrors } from '../../../errors/catalogue.ts';
 import type { ValidFields } from '../../../errors/valid-fields.ts';
 import type { Idempotency } from '../../../idempotency/idempotency.ts';
-import { withZone } from '../../../platform/clock.ts';
-import type { Clock } from '../../../platform/clock.ts';
+import { type Clock, withZone } from '../../../platform/clock.ts';
 import type { Db } from '../../../platform/db.ts';
 import type { Clients } from '../../clients/service.ts';
 import type { Projects } from '../../projects/service.ts';

@@ -1,22 +1,26 @@
 /** Rules of the rules of L7 policies. */
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../../authz/actor.ts';
-import { ClientError, notFound, requireNoErrors, unavailable } from '../../../../errors/catalogue.ts';
-import type { FieldError } from '../../../../errors/catalogue.ts';
+import { ClientError, type FieldError, notFound, requireNoErrors, unavailable } from '../../../../errors/catalogue.ts';
 import { DriverError } from '../../../../errors/driver-error.ts';
 import type { Tx } from '../../../../platform/db.ts';
-import { changedColumns, isEmpty, requireFound, toCollection } from '../../../service-kit.ts';
-import type { Collection, ServiceDeps, TaskIds } from '../../../service-kit.ts';
+import {
+  changedColumns,
+  type Collection,
+  isEmpty,
+  requireFound,
+  type ServiceDeps,
+  type TaskIds,
+  toCollection,
+} from '../../../service-kit.ts';
 import type { PageQuery } from '../../../store-kit.ts';
 import * as listenerStore from '../../listeners/store.ts';
-import { createPartChanges } from '../../locked-changes.ts';
-import type { LoadBalancerChanges } from '../../locked-changes.ts';
+import { createPartChanges, type LoadBalancerChanges } from '../../locked-changes.ts';
 import { ruleToResponse } from '../response.ts';
 import * as policyStore from '../store.ts';
 import type { L7PolicyRow } from '../store.ts';
 import { l7RuleErrors, l7ValueErrors, ruleLimit } from '../validation.ts';
-import { newL7RuleSettings, patchedL7RuleSettings } from './normalize.ts';
-import type { L7RuleSettings } from './normalize.ts';
+import { type L7RuleSettings, newL7RuleSettings, patchedL7RuleSettings } from './normalize.ts';
 import type { CreateL7Rule, L7Rule, UpdateL7Rule } from './schema.ts';
 import * as store from './store.ts';
 import type { L7RuleRow } from './store.ts';
