@@ -24,6 +24,7 @@ vi.setConfig({ testTimeout: 30_000 });
 
 /** Writes its pid to `ready` when up, and notes each start and SIGTERM in `events`. */
 const PROGRAM = `
+import { appendFileSync, writeFileSync } from 'node:fs';
 const [dir, mode] = process.argv.slice(2);
 console.log('program speaks');
 if (mode === 'fails') { console.error('no such thing: frobnicator'); process.exit(3); }
