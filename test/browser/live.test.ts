@@ -137,6 +137,8 @@ describe('a server that is killed', () => {
     const name = page.getByLabel('Name', { exact: true });
     const create = page.getByRole('dialog').getByRole('button', { name: 'Create file share' });
     await name.fill('after-crash');
+    // The networks are loaded: without them the form would name the missing network.
+    await create.click({ trial: true });
     await consoleOf.crash(async () => {
       await create.click();
       await page.getByRole('alert').getByText('the server is not reachable').waitFor();
