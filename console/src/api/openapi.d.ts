@@ -5986,7 +5986,7 @@ export interface components {
             created_at: string;
             /** @description Always null */
             ddos_profile: null;
-            /** @description Flavor; null if it is no longer offered */
+            /** @description Flavor; null if the region has removed it */
             flavor: components["schemas"]["LoadBalancerFlavorDetails"] | null;
             /** @description Always empty */
             floating_ips: Record<string, never>[];

@@ -79,7 +79,7 @@ export function createFileShares(deps: FileSharesDeps) {
       const rowChanges = changedColumns(share, {
         ...fields,
         tags: patchedTags(share.tags, tags, errors),
-        // Also a default that is set explicitly, which is no change for the host.
+        // Also a default that is set explicitly: it changes nothing on the host.
         rootSquash: settings.root_squash,
       });
       const hostChanges = settingsChanges(share, settings);

@@ -259,7 +259,7 @@ export const LoadBalancer = Component('LoadBalancer', {
   admin_state_up: Type.Boolean({ description: 'Whether the listeners accept connections' }),
   created_at: Described(DateTime, 'When the load balancer was requested'),
   ddos_profile: Type.Null({ description: 'Always null' }),
-  flavor: Described(Nullable(LoadBalancerFlavor), 'Flavor; null if it is no longer offered'),
+  flavor: Described(Nullable(LoadBalancerFlavor), 'Flavor; null if the region has removed it'),
   floating_ips: Type.Array(Type.Object({}), { maxItems: 0, description: 'Always empty' }),
   listeners: Type.Array(Component('ListenerReference', { id: Described(Uuid, 'ID of the listener') }), {
     description: 'Listeners, the oldest first',
