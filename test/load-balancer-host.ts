@@ -56,7 +56,6 @@ export function createTestLoadBalancerHost(): TestLoadBalancerHost {
         balancers.set(desired.id, structuredClone(desired));
         log.push(structuredClone(desired));
       });
-      return { changed: [], reloaded: false };
     },
     async remove(id, signal) {
       await steering.call({ method: 'remove', id }, signal, () => balancers.delete(id));

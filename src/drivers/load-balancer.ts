@@ -155,13 +155,6 @@ export interface DesiredCertificate {
   pem: string;
 }
 
-export interface ObservedLoadBalancer {
-  /** The changes of this call, for the log; empty if nothing differed. */
-  changed: string[];
-  /** Whether the proxy reloaded its configuration. */
-  reloaded: boolean;
-}
-
 export type MemberHealth = 'UP' | 'DOWN' | 'DRAIN' | 'MAINT' | 'UNCHECKED';
 
 export interface ListenerCounters {
@@ -228,7 +221,7 @@ export interface BalancerAmongHosts {
  * `apply` omits members that are not allowed where they are, serves all others, and then fails permanently with an error
  * that names the omitted members. Members that were omitted before are DOWN and do not fail other changes.
  */
-export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, ObservedLoadBalancer> {
+export interface LoadBalancerDriver extends Driver<DesiredLoadBalancer, void> {
   /** Reads all load balancers; cheap enough for once a second. @throws DriverError */
   read(): Promise<LoadBalancerReading[]>;
   /**

@@ -27,10 +27,7 @@ export function createPublishedLoadBalancerDriver(
     ...{ name: 'hosts', real: true, status },
     start: async () => undefined,
     stop: async () => undefined,
-    async apply(desired, signal) {
-      await publisher.publish(desired.id, desired, signal);
-      return { changed: [], reloaded: false };
-    },
+    apply: (desired, signal) => publisher.publish(desired.id, desired, signal),
     remove: (id, signal) => publisher.publish(id, null, signal),
     list: () => publisher.ids(),
     // Their agents serve them again once they are published again.

@@ -4,7 +4,15 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { HaproxyDriver } from '../../src/drivers/haproxy/driver.ts';
-import { balancer, member, monitor, testHost, type TestHost, withPool } from '../../src/drivers/haproxy/test-host.ts';
+import {
+  balancer,
+  effectOf,
+  member,
+  monitor,
+  testHost,
+  type TestHost,
+  withPool,
+} from '../../src/drivers/haproxy/test-host.ts';
 import {
   ask,
   askUdp,
@@ -220,7 +228,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'a load balancer wi
       await driver.read();
       expect(await names()).toEqual(new Set(['good']));
       expect(victim.connections()).toBe(connections);
-      expect(await apply(desired)).toMatchObject({ reloaded: false });
+      expect(await effectOf(driver, () => apply(desired))).toMatchObject({ reloads: 0 });
       own.ports = [];
       await reopen(how);
       await until(async () => (await names()).size === 2, 10, 'both serve again');

@@ -11,7 +11,6 @@
 import { rm } from 'node:fs/promises';
 import type { DriverError } from '../driver.ts';
 import { replaceText } from '../durable-files.ts';
-import type { ObservedLoadBalancer } from '../load-balancer.ts';
 import { rejectNew } from './admission.ts';
 import type { Rendered } from './configuration.ts';
 import { type Host, markRunning, newRevision, setAdmission, usedFiles, writeBalancers, writeGlobal } from './host.ts';
@@ -32,12 +31,6 @@ export async function runBatch(host: Host, changes: Change[]): Promise<Plan[]> {
 /** Everything else has been applied by then. */
 function rejectOmitted({ before, after }: Plan): void {
   if (after) rejectNew(after.spec, after.admission, before?.spec);
-}
-
-/** @throws the error of a failed plan */
-export function resultOf({ failed, changed, reloaded }: Plan): ObservedLoadBalancer {
-  if (failed !== undefined) throw failed;
-  return { changed, reloaded };
 }
 
 async function perform(host: Host, plans: Plan[]): Promise<void> {
@@ -118,7 +111,6 @@ async function reloadFor(host: Host, plans: Plan[]): Promise<boolean> {
     const refused = await reload(host);
     if (refused) for (const plan of plans) Object.assign(plan, { failed: refused, reloadRefused: true });
     if (refused) return false;
-    for (const plan of plans) plan.reloaded = true;
     drainRemovedServers(host, plans);
     return true;
   } catch (err) {
@@ -173,7 +165,7 @@ function removedServers(before: Rendered | undefined, after: Rendered | undefine
 async function syncAfter(host: Host, plans: Plan[], reloaded: boolean): Promise<void> {
   try {
     if (reloaded) await syncServers(host);
-    else for (const plan of plans) plan.changed.push(...(await syncServers(host, plan.after?.rendered.pools ?? [])));
+    else for (const { after } of plans) await syncServers(host, after?.rendered.pools ?? []);
   } catch (err) {
     for (const plan of plans) plan.failed = err;
   }

@@ -10,9 +10,11 @@ import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';
 import {
   balancer,
+  effectOf,
   freeAddress,
   listener,
   member,
+  noEffect,
   pool,
   testHost,
   type TestHost,
@@ -86,11 +88,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       for (let at = 0; at < 20; at += 1) {
         const changed = { ...secure, certificate: certificates[at % 3]!, sniCertificates: certificates.slice(at % 2) };
         const [http, tcp] = desired.listeners;
-        const observed = await apply({
-          ...desired,
-          listeners: [{ ...http!, connectionLimit: 1000 + at }, tcp!, changed],
-        });
-        expect(observed.reloaded).toBe(true);
+        const next = { ...desired, listeners: [{ ...http!, connectionLimit: 1000 + at }, tcp!, changed] };
+        expect(await effectOf(driver, () => apply(next))).toMatchObject({ reloads: 1 });
       }
       await load.stop();
       expect(load.failures()).toEqual([]);
@@ -127,7 +126,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       const next = withListener(withPool(desired, { members: [desired.pools[0]!.members[0]!] }), {
         connectionLimit: 9,
       });
-      expect((await apply(next)).reloaded).toBe(true);
+      expect(await effectOf(driver, () => apply(next))).toMatchObject({ reloads: 1 });
       expect(await streams.goes.echoes('still here')).toBe(true);
       await until(() => !streams.goes.isOpen(), 20, 'end of the drain time');
       expect(await streams.stays.echoes('still here')).toBe(true);
@@ -177,7 +176,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       const worker = Number(/^Pid: (\d+)$/m.exec(await host.ask('show info'))?.[1]);
       process.kill(worker, 'SIGKILL');
       await until(async () => liveProcess(worker) === null && (await answers()), 10, 'worker back');
-      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+      expect(await effectOf(driver, () => apply(desired))).toEqual(noEffect);
     });
 
     it('with lost sockets are reported, and repaired by a restart', async () => {
@@ -209,7 +208,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       expect(host.pid()).toBe(pid);
       expect(driver.counters().reloads).toBe(0);
       expect(await streams.goes.echoes('still here')).toBe(true);
-      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+      expect(await effectOf(driver, () => apply(desired))).toEqual(noEffect);
       for (const { socket } of Object.values(streams)) socket.destroy();
     });
 
@@ -225,10 +224,8 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       driver = host.driver({ drainSeconds: 1 });
       await driver.start();
       expect((await ask(desired.address, {}, '/', 81)).status).toBe(503);
-      expect(await apply({ ...desired, listeners: next.listeners, pools: next.pools })).toEqual({
-        changed: [],
-        reloaded: false,
-      });
+      const same = { ...desired, listeners: next.listeners, pools: next.pools };
+      expect(await effectOf(driver, () => apply(same))).toEqual(noEffect);
     });
 
     it('stop and start restore everything', async () => {
@@ -254,7 +251,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
         message: expect.stringContaining('rejects the configuration'),
       });
       expect((await ask(desired.address)).status).toBe(200);
-      expect(await apply(desired)).toEqual({ changed: [], reloaded: false });
+      expect(await effectOf(driver, () => apply(desired))).toEqual(noEffect);
     });
 
     it('does not affect others: load balancers that are members of each other', async () => {
@@ -283,9 +280,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
           customerMessage: 'another program of the host uses port 80',
         },
       });
-      expect(done).toMatchObject({ value: { reloaded: true } });
+      expect(done).toMatchObject({ status: 'fulfilled' });
       await new Promise((resolve) => thief.close(resolve));
-      expect((await apply(desired)).changed).toEqual(['created']);
+      expect(await effectOf(driver, () => apply(desired))).toMatchObject({ reloads: 1 });
     });
 
     it('names an address that the host does not have', async () => {

@@ -13,12 +13,12 @@ import { onHost } from '../command.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { runsAsRoot } from '../confined.ts';
 import { truncateLong } from '../daemon-logs.ts';
-import type { BalancerAmongHosts, LoadBalancerDriver, ObservedLoadBalancer, Peers } from '../load-balancer.ts';
+import type { BalancerAmongHosts, LoadBalancerDriver, Peers } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
 import { busyPortSeconds } from '../ports.ts';
 import { limited, shared, type Turn } from '../../platform/turns.ts';
-import { reloadAgain, resultOf, runBatch } from './batch.ts';
+import { reloadAgain, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { findDamaged } from './damage.ts';
 import { createDrains } from './drains.ts';
@@ -59,7 +59,8 @@ export interface HaproxyDriver extends LoadBalancerDriver {
 
 interface PendingChange {
   change: Change;
-  resolve(observed: Promise<ObservedLoadBalancer>): void;
+  resolve(): void;
+  reject(reason: unknown): void;
 }
 
 const DRAIN_SECONDS = 30;
@@ -88,9 +89,11 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     }),
   );
   const submit = (change: Change) =>
-    new Promise<ObservedLoadBalancer>((resolve, reject) => {
-      pending.push({ change, resolve });
-      runPending().catch(reject);
+    onHost(null, () => {
+      const { promise, ...settle } = Promise.withResolvers<void>();
+      pending.push({ change, ...settle });
+      runPending().catch(settle.reject);
+      return promise;
     });
   const timers: NodeJS.Timeout[] = [];
   const serveFree = () =>
@@ -127,12 +130,8 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
     stop: () => finish('stop'),
     release: () => finish('release'),
     apply: (desired, signal) => submit({ id: desired.id, desired, quarantine: false, signal }),
-    async remove(id, signal) {
-      await submit({ id, desired: null, quarantine: false, signal });
-    },
-    async quarantine(id) {
-      await submit({ id, desired: null, quarantine: true, signal: new AbortController().signal });
-    },
+    remove: (id, signal) => submit({ id, desired: null, quarantine: false, signal }),
+    quarantine: (id) => submit({ id, desired: null, quarantine: true, signal: new AbortController().signal }),
     list: async () => [...host.specs.keys()].sort(),
     findDamaged: () => onHost(null, () => findDamaged(host)),
     read: async () => readAll(host, traffic, host.udp ? await host.udp.read() : new Map()),
@@ -250,7 +249,10 @@ async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
     host,
     batch.map(({ change }) => change),
   );
-  for (const [at, plan] of plans.entries()) batch[at]!.resolve(onHost(null, async () => resultOf(plan)));
+  for (const [at, { failed }] of plans.entries()) {
+    if (failed === undefined) batch[at]!.resolve();
+    else batch[at]!.reject(failed);
+  }
 }
 
 /** HAProxy creates its sockets only when it starts. Without them it continues to serve. */

@@ -4,7 +4,7 @@ import { requires, skipReason } from '../../../test/requires.ts';
 import type { DesiredLoadBalancer, DesiredMonitor, MemberHealth } from '../load-balancer.ts';
 import { until } from '../../../test/until.ts';
 import type { HaproxyDriver } from './driver.ts';
-import { balancer, member, monitor, testHost, type TestHost, withListener, withPool } from './test-host.ts';
+import { balancer, effectOf, member, monitor, testHost, type TestHost, withListener, withPool } from './test-host.ts';
 import {
   ask,
   authority,
@@ -124,7 +124,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await other.close();
     await becomes(desired, 'DOWN');
     const next = withPool(desired, { members: [{ ...mine, monitorPort: null }] });
-    expect((await apply(next)).reloaded).toBe(false);
+    expect(await effectOf(driver, () => apply(next))).toMatchObject({ reloads: 0 });
     await becomes(next, 'UP');
   });
 
@@ -134,7 +134,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     const desired = balancer({ members: [member(one.port)], monitor: monitor() });
     await apply(desired);
     const grown = withPool(desired, { members: [...desired.pools[0]!.members, dead] });
-    expect((await apply(grown)).reloaded).toBe(false);
+    expect(await effectOf(driver, () => apply(grown))).toMatchObject({ reloads: 0 });
     await becomes(grown, 'UP', 'DOWN');
     const off = withPool(grown, { members: [desired.pools[0]!.members[0]!, { ...dead, enabled: false }] });
     await apply(off);

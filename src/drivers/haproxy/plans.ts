@@ -9,7 +9,6 @@ import { refuseAborted } from '../command.ts';
 import { replaceText } from '../durable-files.ts';
 import type { DesiredLoadBalancer } from '../load-balancer.ts';
 import type { Admission } from './admission.ts';
-import { changesOf, memberChanges } from './changes.ts';
 import { type Rendered, renderBalancer } from './configuration.ts';
 import { claimEndpoints, endpointsOf, refuseUnbindable } from './endpoints.ts';
 import { admitterFor, capabilitiesOf, type Host, restoreGlobal } from './host.ts';
@@ -33,8 +32,6 @@ export interface Plan {
   after: { spec: Spec; admission: Admission; rendered: Rendered; files: Files } | null;
   /** The error after which the change is abandoned. */
   failed: unknown;
-  changed: string[];
-  reloaded: boolean;
   /** HAProxy rejected the reload with this change, and perhaps others. */
   reloadRefused: boolean;
 }
@@ -57,7 +54,7 @@ export async function preparePlans(host: Host, changes: Change[]): Promise<Plan[
 function planOf(host: Host, change: Change): Plan {
   const spec = host.specs.get(change.id);
   const before = spec && { spec, admission: host.admitted.get(change.id), rendered: host.rendered.get(change.id) };
-  return { change, before, after: null, failed: undefined, changed: [], reloaded: false, reloadRefused: false };
+  return { change, before, after: null, failed: undefined, reloadRefused: false };
 }
 
 /** Runs `work` unless the plan has failed. An error fails this plan only. */
@@ -79,19 +76,15 @@ export function takesReload(host: Host, { change, after }: Plan): boolean {
 }
 
 function render(host: Host, plan: Plan, admitOne: (spec: Spec) => Admission): void {
-  const { change, before } = plan;
-  refuseAborted(change.signal);
-  checkedId(change.id);
-  if (change.desired) {
-    requireValid(change.desired, capabilitiesOf(host));
-    const { spec, files } = extractFiles(change.desired);
-    const admission = admitOne(spec);
-    const rendered = renderBalancer(admission.served, host.layout, host.settings.maxConnections);
-    plan.after = { spec, admission, rendered, files: new Map([...files, ...rendered.files]) };
-  }
-  plan.changed = changesOf(before?.spec, plan.after?.spec ?? null);
-  if (!before || !plan.after) return;
-  plan.changed.push(...memberChanges(before.spec, plan.after.spec, ({ protocol }) => protocol === 'UDP'));
+  const { id, desired, signal } = plan.change;
+  refuseAborted(signal);
+  checkedId(id);
+  if (!desired) return;
+  requireValid(desired, capabilitiesOf(host));
+  const { spec, files } = extractFiles(desired);
+  const admission = admitOne(spec);
+  const rendered = renderBalancer(admission.served, host.layout, host.settings.maxConnections);
+  plan.after = { spec, admission, rendered, files: new Map([...files, ...rendered.files]) };
 }
 
 /** The first change of a batch gets the port. A failed change keeps the ports that it has. */

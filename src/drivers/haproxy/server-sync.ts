@@ -13,9 +13,8 @@ const ROUNDS = 4;
 /** With more pools than this, one command reads all of them. */
 const MAX_POOLS_BY_NAME = 50;
 
-/** `pools`: all by default. Returns its changes for the log. @throws DriverError */
-export async function syncServers(host: Host, pools = allPools(host)): Promise<string[]> {
-  const changed: string[] = [];
+/** `pools`: all by default. @throws DriverError */
+export async function syncServers(host: Host, pools = allPools(host)): Promise<void> {
   let response = '';
   for (let round = 0; round < ROUNDS; round += 1) {
     const observed = await observe(host, pools);
@@ -26,9 +25,8 @@ export async function syncServers(host: Host, pools = allPools(host)): Promise<s
       for (const { name } of pool.servers) host.drains.cancel(pool.backend, name);
       for (const { name, kept } of found.removed) host.drains.add(pool.backend, name, { kept });
       commands.push(...found.commands, ...healthCommands(host, pool, current));
-      changed.push(...found.changed);
     }
-    if (commands.length === 0) return [...new Set(changed)];
+    if (commands.length === 0) return;
     host.counts.runtimeChanges += commands.length;
     response = await host.process.ask(commands);
   }

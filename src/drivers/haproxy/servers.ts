@@ -51,8 +51,6 @@ export interface ObservedServer {
 
 interface Difference {
   commands: string[];
-  /** For the log. */
-  changed: string[];
   /** Servers without a desired server. `kept`: the member remains in another role. */
   removed: { name: string; kept: boolean }[];
 }
@@ -109,7 +107,7 @@ export function difference(pool: RenderedPool, observed: ObservedServer[]): Diff
   const current = new Map(observed.map((server) => [server.name, server]));
   const wanted = new Set(pool.servers.map(({ name }) => name));
   const members = new Set(pool.servers.map(({ member }) => member));
-  const found: Difference = { commands: [], changed: [], removed: [] };
+  const found: Difference = { commands: [], removed: [] };
   let added = false;
   for (const server of pool.servers) {
     const existing = current.get(server.name);
@@ -122,7 +120,6 @@ export function difference(pool: RenderedPool, observed: ObservedServer[]): Diff
     found.commands.push(command('add', 'server', at, ...serverWords(pool, server)));
     if (pool.checked) found.commands.push(command('enable', 'health', at));
     if (!server.maint) found.commands.push(command('enable', 'server', at));
-    found.changed.push(`member ${server.member} added`);
   }
   // Added servers get no cookie without this command.
   if (added && pool.cookies) found.commands.push(command('enable', 'dynamic-cookie', 'backend', pool.backend));
@@ -132,29 +129,25 @@ export function difference(pool: RenderedPool, observed: ObservedServer[]): Diff
     found.removed.push({ name: server.name, kept: members.has(member) });
     if (server.maint) continue;
     found.commands.push(command('set', 'server', `${pool.backend}/${server.name}`, 'state', 'maint'));
-    found.changed.push(`member ${member} removed`);
   }
   return found;
 }
 
 function change(pool: RenderedPool, server: Server, current: ObservedServer, found: Difference): void {
   const at = `${pool.backend}/${server.name}`;
-  const set = (what: string, ...words: (string | number)[]) => {
-    found.commands.push(command('set', 'server', at, ...words));
-    found.changed.push(`member ${server.member}: ${what}`);
-  };
+  const set = (...words: (string | number)[]) => found.commands.push(command('set', 'server', at, ...words));
   if (!sameAddress(current.address, server.address) || current.port !== server.port) {
-    set('address', 'addr', server.address, 'port', server.port);
+    set('addr', server.address, 'port', server.port);
   }
-  if (current.weight !== server.weight) set('weight', 'weight', server.weight);
+  if (current.weight !== server.weight) set('weight', server.weight);
   if (pool.checked) {
     if (!sameAddress(current.checkAddress, server.checkAddress) || current.checkPort !== server.checkPort) {
-      set('monitor address', 'check-addr', server.checkAddress, 'port', server.checkPort);
+      set('check-addr', server.checkAddress, 'port', server.checkPort);
     }
     if (!current.checkEnabled) found.commands.push(command('enable', 'health', at));
   }
   if (current.maint !== server.maint || current.draining) {
-    set(server.maint ? 'disabled' : 'enabled', 'state', server.maint ? 'maint' : 'ready');
+    set('state', server.maint ? 'maint' : 'ready');
   }
 }
 

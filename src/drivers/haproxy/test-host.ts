@@ -17,6 +17,7 @@ import type {
   DesiredMember,
   DesiredMonitor,
   DesiredPool,
+  LoadBalancerDriver,
 } from '../load-balancer.ts';
 import { errorLog } from '../nginx/configuration.ts';
 import { orphansOf } from '../nginx/orphaned-workers.ts';
@@ -195,6 +196,16 @@ export function balancer(
 }
 
 /** A copy with changes to the first pool or listener. */
+/** How often the work reloaded the proxy, and how many commands it sent. */
+export async function effectOf(driver: LoadBalancerDriver, work: () => Promise<unknown>) {
+  const before = driver.counters();
+  await work();
+  const { reloads, runtimeChanges } = driver.counters();
+  return { reloads: reloads - before.reloads, runtimeChanges: runtimeChanges - before.runtimeChanges };
+}
+
+export const noEffect = { reloads: 0, runtimeChanges: 0 };
+
 export function withPool(desired: DesiredLoadBalancer, changes: Partial<DesiredPool>): DesiredLoadBalancer {
   return { ...desired, pools: desired.pools.map((each, at) => (at === 0 ? { ...each, ...changes } : each)) };
 }

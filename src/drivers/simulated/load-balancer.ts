@@ -2,12 +2,12 @@
  * Simulated load balancers: the results of the real driver, without touching the host. Members in allowed networks are
  * reported as healthy.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { refuseAborted } from '../command.ts';
 import type { Simulation } from '../kind.ts';
 import { simulatedLifecycle, simulatedRemovals } from './lifecycle.ts';
 import type { MemberRules } from '../../platform/member-networks.ts';
 import { type Admission, admit, rejectNew } from '../haproxy/admission.ts';
-import { changesOf, memberChanges } from '../haproxy/changes.ts';
 import { portConflict } from '../haproxy/errors.ts';
 import { requireValid } from '../haproxy/validation.ts';
 import {
@@ -45,12 +45,9 @@ export function createSimulatedLoadBalancerDriver({
       const before = balancers.get(desired.id);
       const after = structuredClone(desired);
       balancers.set(desired.id, after);
-      const settings = changesOf(before, desired);
-      const members = before ? memberChanges(before, desired) : [];
-      if (settings.length > 0) counts.reloads += 1;
-      counts.runtimeChanges += members.length;
+      if (!before || !isDeepStrictEqual(settingsOf(before), settingsOf(after))) counts.reloads += 1;
+      if (before) counts.runtimeChanges += changedMembers(before, after);
       rejectNew(after, admitOne(after), before);
-      return { changed: [...settings, ...members], reloaded: settings.length > 0 };
     },
     read: async () => [...balancers.values()].map((balancer) => readingOf(balancer, refusedOf.get(balancer))),
     async recheckMembers() {
@@ -58,6 +55,23 @@ export function createSimulatedLoadBalancerDriver({
     },
     counters: () => ({ ...counts }),
   };
+}
+
+/** What the real driver changes by a reload: all except the members. */
+function settingsOf(balancer: DesiredLoadBalancer): DesiredLoadBalancer {
+  return { ...balancer, pools: balancer.pools.map((pool) => ({ ...pool, members: [] })) };
+}
+
+/** How many members were added, removed or changed. */
+function changedMembers(before: DesiredLoadBalancer, after: DesiredLoadBalancer): number {
+  const old = membersOf(before);
+  const current = membersOf(after);
+  const ids = new Set([...old.keys(), ...current.keys()]);
+  return [...ids].filter((id) => !isDeepStrictEqual(old.get(id), current.get(id))).length;
+}
+
+function membersOf({ pools }: DesiredLoadBalancer) {
+  return new Map(pools.flatMap(({ members }) => members.map((member) => [member.id, member])));
 }
 
 function refuseTaken(desired: DesiredLoadBalancer, all: Iterable<DesiredLoadBalancer>): void {
