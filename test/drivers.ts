@@ -107,7 +107,7 @@ export function createTestHost({ real = false } = {}): TestHost {
         log.push(structuredClone(desired));
         damaged.delete(desired.id);
       });
-      return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib, changed: [] };
+      return { connectionPoint: `host:/${desired.id}`, sizeGib: shares.get(desired.id)!.sizeGib };
     },
     async remove(id, signal) {
       await steering.call({ method: 'remove', id }, signal, () => shares.delete(id));

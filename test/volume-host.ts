@@ -70,7 +70,7 @@ export function createVolumeHost({ real = false } = {}): VolumeHost {
       await steering.call({ method: 'apply', kind: 'volume', id: desired.id, desired }, signal, () =>
         applyVolume(desired),
       );
-      return { copying: false, sizeGib: volumes.get(desired.id)!.sizeGib, changed: [] };
+      return { copying: false, sizeGib: volumes.get(desired.id)!.sizeGib };
     },
     snapshots: {
       ...parts('snapshot', snapshots),
@@ -79,7 +79,7 @@ export function createVolumeHost({ real = false } = {}): VolumeHost {
         await steering.call({ method: 'apply', kind: 'snapshot', id: desired.id, desired }, signal, () =>
           applySnapshot(desired),
         );
-        return { copying: false, changed: [] };
+        return { copying: false };
       },
     },
   };

@@ -28,8 +28,6 @@ export interface ObservedFileShare {
   /** `host:/path`, as clients mount it. */
   connectionPoint: string;
   sizeGib: number;
-  /** What this call changed, for the log; empty: nothing. */
-  changed: string[];
 }
 
 /** Space of the filesystem of a share, in bytes. */

@@ -72,18 +72,14 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
       expect(driver.status().detail).not.toBe('');
     });
 
-    it('creates, and then has nothing to change', async () => {
+    it('creates once', async () => {
       const desired = volume();
       const first = await driver.apply(desired, signal);
-      expect(first).toMatchObject({ copying: false, sizeGib: 1, changed: [expect.any(String)] });
-      expect(await driver.apply(desired, signal)).toEqual({ ...first, changed: [] });
+      expect(first).toEqual({ copying: false, sizeGib: 1 });
+      expect(await driver.apply(desired, signal)).toEqual(first);
       expect(await driver.list()).toContain(desired.id);
       const copy = snapshot(desired.id);
-      expect(await driver.snapshots.apply(copy, signal)).toMatchObject({
-        copying: false,
-        changed: [expect.any(String)],
-      });
-      expect(await driver.snapshots.apply(copy, signal)).toEqual({ copying: false, changed: [] });
+      for (const _ of [1, 2]) expect(await driver.snapshots.apply(copy, signal)).toEqual({ copying: false });
       expect(await driver.snapshots.list()).toContain(copy.id);
       expect(await driver.list()).not.toContain(copy.id);
     });
@@ -92,7 +88,7 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
       const desired = await made();
       expect(await driver.apply({ ...desired, sizeGib: 3, settledGib: 1 }, signal)).toMatchObject({ sizeGib: 3 });
       const smaller = await driver.apply({ ...desired, sizeGib: 2, settledGib: 2 }, signal);
-      expect(smaller).toMatchObject({ sizeGib: 3, changed: [] });
+      expect(smaller).toMatchObject({ sizeGib: 3 });
     });
 
     it('creates from a snapshot, and reverts to one without shrinking the volume', async () => {
@@ -105,7 +101,7 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
       for (const _ of [1, 2])
         expect(await driver.apply(reverting, signal)).toMatchObject({ copying: false, sizeGib: 2 });
       const settled = await driver.apply({ ...reverting, revertTo: null }, signal);
-      expect(settled).toMatchObject({ sizeGib: 2, changed: [] });
+      expect(settled).toMatchObject({ sizeGib: 2 });
     });
 
     it('removes, also unknown ids, and nothing else', async () => {
@@ -118,7 +114,7 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
       expect(await driver.list()).not.toContain(desired.id);
       expect(await driver.list()).toContain(other.id);
       expect(await driver.snapshots.list()).not.toContain(one.id);
-      expect(await driver.snapshots.apply(two, signal)).toEqual({ copying: false, changed: [] });
+      expect(await driver.snapshots.apply(two, signal)).toEqual({ copying: false });
     });
 
     it('quarantines, and then the id is free again', async () => {
@@ -129,8 +125,10 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
         await driver.quarantine(desired.id);
         expect(await driver.list()).not.toContain(desired.id);
         expect(await driver.snapshots.list()).not.toContain(copy.id);
-        expect(await driver.apply(desired, signal)).toMatchObject({ changed: [expect.any(String)] });
-        expect(await driver.snapshots.apply(copy, signal)).toMatchObject({ changed: [expect.any(String)] });
+        await driver.apply(desired, signal);
+        await driver.snapshots.apply(copy, signal);
+        expect(await driver.list()).toContain(desired.id);
+        expect(await driver.snapshots.list()).toContain(copy.id);
       }
     });
 
@@ -152,8 +150,8 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
       await driver.start();
       await driver.apply(kept, signal);
       await driver.snapshots.apply(copy, signal);
-      expect(await driver.apply(kept, signal)).toMatchObject({ sizeGib: 2, changed: [] });
-      expect(await driver.snapshots.apply(copy, signal)).toEqual({ copying: false, changed: [] });
+      expect(await driver.apply(kept, signal)).toMatchObject({ sizeGib: 2 });
+      expect(await driver.snapshots.apply(copy, signal)).toEqual({ copying: false });
       await driver.remove(removed.id, signal);
       expect(await driver.list()).toContain(kept.id);
       expect(await driver.list()).not.toContain(removed.id);

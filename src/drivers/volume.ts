@@ -27,7 +27,7 @@ export interface DesiredSnapshot {
  * The result of `apply`. A copy may take hours, and waiting for it would occupy a job slot. So `apply` resolves with
  * `copying: true` while the copy is in progress; call it again until it is false.
  */
-type Observed<Fact> = { copying: true; progress?: Progress | null } | ({ copying: false; changed: string[] } & Fact);
+type Observed<Fact> = { copying: true; progress?: Progress | null } | ({ copying: false } & Fact);
 
 /** How much of a copy is done. Holes of an image do not count. */
 export interface Progress {

@@ -30,8 +30,10 @@ it('a user whose capabilities changed keeps its key, with which hosts serve', as
   const bridge = { call } as unknown as CephBridge;
   const subvolumes = cephSubvolumes({ bridge, regionId: 1, pool: 'volumes', filesystem: 'shares' });
   for (const _ of ['changed', 'unchanged']) {
-    const { subvolume: found } = await subvolumes.ensure(id, { gib: 1, settledGib: 1 });
-    expect(found).toMatchObject({ key: 'the key', path: subvolume.path });
+    expect(await subvolumes.ensure(id, { gib: 1, settledGib: 1 })).toMatchObject({
+      key: 'the key',
+      path: subvolume.path,
+    });
   }
   expect(users.get(`client.cloudyard.1.${id}`)!.caps).toContain('path=/volumes/x');
 });

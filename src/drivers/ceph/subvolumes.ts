@@ -87,19 +87,14 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
 
   return {
     /** Creates it, or grows it to this size. `settledGib`: see DesiredFileShare. */
-    async ensure(
-      shareId: string,
-      { gib, settledGib }: { gib: number; settledGib: number | null },
-    ): Promise<{ subvolume: Subvolume; changed: string[] }> {
+    async ensure(shareId: string, { gib, settledGib }: { gib: number; settledGib: number | null }): Promise<Subvolume> {
       const id = checkedId(shareId, 'a file share');
       const name = (await names()).get(id);
       const before = name === undefined ? null : await info(name);
       if (!before && settledGib !== null) throw dataMissing(id, filesystem);
       let found = before ?? (await create(id, gib));
-      const changed = before ? [] : ['subvolume created'];
       if (name !== undefined && quotaOf(found) < gib * GIB) {
         const after = { sub_name: name, new_size: `${gib * GIB}`, no_shrink: true };
-        changed.push(`size ${quotaOf(found) / GIB} to ${gib} GiB`);
         await manage('resize', after);
         found = { ...found, bytes_quota: gib * GIB };
       }
@@ -109,7 +104,7 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
       // Sizes are whole numbers, but an operator may have set any quota, or none.
       const hasQuota = bytes_quota !== 'infinite';
       const sizeGib = hasQuota ? Math.floor(bytes_quota / GIB) : Math.max(gib, settledGib ?? 0);
-      return { subvolume: { path, sizeGib, hasQuota, user, key }, changed };
+      return { path, sizeGib, hasQuota, user, key };
     },
 
     /** Deletes it with its data; resolves also if it does not exist. */

@@ -59,20 +59,15 @@ export async function applyVolume(
   if (desired.revertTo !== null) {
     if (!(await revert(store, desired, before, signal))) return copying(store, desired.id);
     await images.grow(name, bytes);
-    return { copying: false, sizeGib, changed: [`reverted to snapshot ${desired.revertTo}`] };
+    return { copying: false, sizeGib };
   }
   // A smaller image has lost data; extending it would replace the lost data with zeros.
   if ((before?.sizeBytes ?? 0) < (desired.settledGib ?? 0) * GIB) throw dataMissing('volume', name);
   if (before) {
     if (desired.settledGib === null) await finishRename(images, name, before);
     if (before.sizeBytes < bytes) await images.grow(name, bytes);
-    return { copying: false, sizeGib, changed: before.sizeBytes < bytes ? [`grown to ${sizeGib} GiB`] : [] };
-  }
-  if (!(await create(store, desired, bytes, signal))) return copying(store, desired.id);
-  return {
-    ...{ copying: false, sizeGib },
-    changed: [desired.source === null ? 'image created' : `made from snapshot ${desired.source}`],
-  };
+  } else if (!(await create(store, desired, bytes, signal))) return copying(store, desired.id);
+  return { copying: false, sizeGib };
 }
 
 /** Creates a snapshot, which takes a moment. @throws DriverError, permanent if it was created before and is missing */
@@ -83,14 +78,14 @@ export async function applySnapshot(
 ): Promise<ObservedSnapshot> {
   refuseAborted(signal);
   const [volume, snapshot] = [imageName(desired.volumeId), snapshotName(desired.id)];
-  if (await imageWith(images, desired.id)) return { copying: false, changed: [] };
+  if (await imageWith(images, desired.id)) return { copying: false };
   if (desired.settled) throw dataMissing('snapshot', snapshot);
   const image = await images.find({ name: volume });
   // Retryable, because the volume may follow: resources of a simulated host become real in any order.
   if (!image) throw dataMissing('volume', volume, { retryable: true });
   await writePlace(images, desired.id, { volumeId: desired.volumeId, imageId: image.id });
   await images.createSnapshot(volume, snapshot);
-  return { copying: false, changed: ['snapshot created'] };
+  return { copying: false };
 }
 
 /** Moves the image to the trash, which trash.ts empties. @throws DriverError, retryable, while a copy writes to it */

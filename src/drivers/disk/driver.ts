@@ -121,7 +121,6 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
   const path = layout.volume(desired.id);
   const before = await sizeOf(path);
   const bytes = Math.max(desired.sizeGib * GIB, before ?? 0);
-  const changed: string[] = [];
   const from = desired.revertTo ?? (before === null ? desired.source : null);
   // A shorter image has lost data; extending it would replace the lost data with zeros.
   const complete = (before ?? 0) >= (desired.settledGib ?? 0) * GIB;
@@ -130,16 +129,13 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
     const snapshot = layout.snapshot(from);
     if ((await sizeOf(snapshot)) === null) throw dataMissing('snapshot', snapshot);
     if (!(await copies.copy({ from: snapshot, to: path, bytes }, signal))) return copying(disk, path);
-    changed.push(`${before === null ? 'made from' : 'reverted to'} snapshot ${from}`);
   } else {
     // An abandoned copy must not be mistaken for the next one.
     await copies.cancel(path);
     if (before === null) await replaceFile(path, (unfinished) => extend(unfinished, bytes));
     else if (before < bytes) await extend(path, bytes);
-    if (before === null) changed.push('image created');
-    else if (before < bytes) changed.push(`grown to ${desired.sizeGib} GiB`);
   }
-  return { copying: false, changed, sizeGib: Math.floor(bytes / GIB) };
+  return { copying: false, sizeGib: Math.floor(bytes / GIB) };
 }
 
 async function copying({ copies }: Disk, to: string): Promise<{ copying: true; progress: Progress | null }> {
@@ -152,13 +148,13 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
   const [from, to] = [layout.volume(desired.volumeId), layout.snapshot(desired.id)];
   if ((await sizeOf(to)) !== null) {
     await copies.cancel(to);
-    return { copying: false, changed: [] };
+    return { copying: false };
   }
   if (desired.settled) throw dataMissing('snapshot', to);
   // Retryable, because the volume may follow: resources of a simulated host become real in any order.
   if ((await sizeOf(from)) === null) throw dataMissing('volume', from, { retryable: true });
   if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return copying(disk, to);
-  return { copying: false, changed: ['copied'] };
+  return { copying: false };
 }
 
 /** Deletes an image, or moves it to the folder `quarantine`. */

@@ -22,8 +22,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
     },
     async ensure(id, { gib, settledGib }) {
       const path = layout.mount(id);
-      const changed = settledGib !== undefined && settledGib < gib ? [`grown to ${gib} GiB`] : [];
-      if ((await idsIn(layout.mounts, '')).includes(id)) return changed;
+      if ((await idsIn(layout.mounts, '')).includes(id)) return settledGib !== undefined && settledGib < gib;
       if (settledGib !== undefined) throw dataMissing(id, path);
       await onHost(`cannot create ${path}`, async () => {
         const unfinished = `${path}${UNFINISHED}`;
@@ -32,7 +31,7 @@ export function directoryStorage(layout: Layout): ShareStorage {
         await syncPath(unfinished);
         await renameDurably(unfinished, path);
       });
-      return ['folder created'];
+      return true;
     },
     async remove(id, { quarantine }) {
       const path = layout.mount(id);

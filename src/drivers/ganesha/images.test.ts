@@ -38,8 +38,7 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipReason('xfsprogs', 'root') ??
 
   it('of the first shares are created at the same time, also after their protofile was removed', async () => {
     rmSync(join(layout().root, 'mkfs.proto'));
-    const changed = await Promise.all(ids.map((id) => storage.ensure(id, { gib: 1, settledGib: undefined })));
-    expect(changed).toEqual(ids.map(() => ['image created', 'image mounted']));
+    await Promise.all(ids.map((id) => storage.ensure(id, { gib: 1, settledGib: undefined })));
     for (const id of ids) expect(statSync(layout().mount(id)).mode & 0o777).toBe(0o777);
   });
 

@@ -48,23 +48,17 @@ export function imageStorage(layout: Layout, jail: Jail, log: Logger): ShareStor
     },
     async ensure(id, { gib, settledGib }, signal) {
       const image = layout.image(id);
-      const changed: string[] = [];
-      let size = await sizeOf(image);
+      const size = await sizeOf(image);
       if (size === null) {
         if (settledGib !== undefined) throw dataMissing(id, image);
         await ensureProtofile();
         await createImage(layout, id, gib * GIB, signal);
-        size = gib * GIB;
-        changed.push('image created');
       }
       const device = await ensureMounted(layout, loops, id, signal);
-      if (device.mounted) changed.push('image mounted');
       await jail.mount(id);
-      if (size < gib * GIB || (settledGib !== undefined && settledGib < gib)) {
-        await grow(image, device.name, layout.mount(id), gib * GIB, signal);
-        changed.push(`grown to ${gib} GiB`);
-      }
-      return changed;
+      const grows = (size ?? Infinity) < gib * GIB || (settledGib !== undefined && settledGib < gib);
+      if (grows) await grow(image, device.name, layout.mount(id), gib * GIB, signal);
+      return size === null || device.mounted || grows;
     },
     async remove(id, { quarantine }) {
       await jail.unmount(id);

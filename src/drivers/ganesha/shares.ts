@@ -8,6 +8,7 @@
  * continues from either. Calls for one id do not overlap (driver.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../platform/log.ts';
 import { hostError, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
@@ -56,7 +57,7 @@ export async function applyShare(
   const wasBroken = shares.broken.has(id);
   try {
     shares.inPreparation += 1;
-    const changed = await shares
+    await shares
       .preparing(() => prepare(shares, desired, signal))
       .finally(() => {
         shares.inPreparation -= 1;
@@ -64,7 +65,7 @@ export async function applyShare(
     const spec = specs.get(id);
     if (!spec) throw new Error('a prepared share has a spec');
     if (shares.confirmed.get(id) !== spec || !server.isUp()) confirm(shares, spec, await reload(shares));
-    return { connectionPoint: connectionPoint(shares.host, id), sizeGib: spec.sizeGib, changed };
+    return { connectionPoint: connectionPoint(shares.host, id), sizeGib: spec.sizeGib };
   } catch (err) {
     // Otherwise nothing would apply it again.
     if (wasBroken) shares.broken.add(id);
@@ -72,20 +73,20 @@ export async function applyShare(
   }
 }
 
-async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortSignal): Promise<string[]> {
+async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortSignal): Promise<void> {
   refuseAborted(signal);
   const { id, rootSquash } = desired;
   const { storage, specs, broken, confirmed } = shares;
   const before = specs.get(id);
   const sizeGib = Math.max(desired.sizeGib, before?.sizeGib ?? 0);
-  const changed = await storage.ensure(
+  const isChanged = await storage.ensure(
     id,
     { gib: sizeGib, settledGib: before?.sizeGib ?? desired.settledGib ?? undefined },
     signal,
   );
   refuseAborted(signal);
   // A share that was mounted again (after an unmount by another program, or a failure) must be exported again.
-  if (broken.delete(id) || (before && changed.length > 0)) confirmed.delete(id);
+  if (broken.delete(id) || (before && isChanged)) confirmed.delete(id);
   const access = desired.access.map(({ network, mode }) => ({ network, mode }));
   const spec: Spec = {
     id,
@@ -95,11 +96,9 @@ async function prepare(shares: Shares, desired: DesiredFileShare, signal: AbortS
     exportId: shares.numbers.take(id),
     device: storage.deviceOf(id),
   };
-  const differences = before ? differencesOf(before, spec) : ['export created'];
-  if (differences.length === 0 && (await isStored(shares.layout, id))) return changed;
+  if (isDeepStrictEqual(before, spec) && (await isStored(shares.layout, id))) return;
   await saveSpec(shares.layout, spec);
   specs.set(id, spec);
-  return [...changed, ...differences];
 }
 
 /** Removes a share, or moves its data to quarantine. */
@@ -207,13 +206,4 @@ export function renderShares({ specs, broken, storage }: Shares, settings: Serve
 export async function awaitPreparation(shares: Shares): Promise<void> {
   const deadline = performance.now() + PREPARATION_WAIT_MS;
   while (shares.inPreparation > 0 && performance.now() < deadline) await sleep(5);
-}
-
-function differencesOf(before: Spec, after: Spec): string[] {
-  return [
-    ...(before.sizeGib === after.sizeGib ? [] : [`size ${before.sizeGib} to ${after.sizeGib} GiB`]),
-    ...(before.device === after.device ? [] : ['loop device']),
-    ...(before.rootSquash === after.rootSquash ? [] : ['root squash']),
-    ...(JSON.stringify(before.access) === JSON.stringify(after.access) ? [] : ['access rules']),
-  ];
 }

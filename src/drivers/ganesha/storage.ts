@@ -11,11 +11,11 @@ export interface ShareStorage {
   reserve(id: string, device: number): void;
   deviceOf(id: string): number | null;
   /**
-   * Creates the storage or grows it to this size, makes it available at `path`, and returns what it changed. `settledGib` is
-   * the size that an earlier call completed. Then data exists, and if it is missing, the call fails: a folder full of files
-   * must not silently become an empty one.
+   * Creates the storage or grows it to this size, makes it available at `path`, and returns whether it changed something.
+   * `settledGib` is the size that an earlier call completed. Then data exists, and if it is missing, the call fails: a folder
+   * full of files must not silently become an empty one.
    */
-  ensure(id: string, size: { gib: number; settledGib: number | undefined }, signal?: AbortSignal): Promise<string[]>;
+  ensure(id: string, size: { gib: number; settledGib: number | undefined }, signal?: AbortSignal): Promise<boolean>;
   /** Runs at the start, before anything else: removes unfinished files that a crash left behind. */
   prepare(): Promise<void>;
   /** Deletes the data, or moves it to quarantine. The share must not be exported any more. */

@@ -70,22 +70,18 @@ export function createCephFileShareDriver(options: CephFileShareOptions): FileSh
     // Rejects networks that Ganesha cannot have before anything changes.
     for (const { network } of access) clientsOf(accessNetwork(network));
     const { sizeGib: gib, settledGib } = desired;
-    const { subvolume, changed } = await subvolumes.ensure(id, { gib, settledGib });
+    const { path, user, key, sizeGib, hasQuota } = await subvolumes.ensure(id, { gib, settledGib });
     refuseAborted(signal);
-    const { path, user, key, sizeGib, hasQuota } = subvolume;
     const shownGib = hasQuota ? sizeGib : null;
     const state: PublishedShare = {
       ...{ group, exportId, filesystem, path, user, key, rootSquash, access, sizeGib: shownGib },
     };
     const stamp = stampOf(state);
-    const before = states.get(id);
-    if (!before) changed.push(undecodable.has(id) ? 'export published again' : 'export created');
-    else if (stampOf(before) !== stamp) changed.push('export changed');
     await publisher.publish(id, state, signal);
     undecodable.delete(id);
     await untilServed(group, id, { stamp, sizeGib: shownGib, signal });
     states.set(id, state);
-    return { connectionPoint: connectionPoint(group, id), sizeGib, changed };
+    return { connectionPoint: connectionPoint(group, id), sizeGib };
   };
 
   return {

@@ -10,21 +10,18 @@ export function createSimulatedVolumeDriver(why: Simulation = {}): VolumeDriver 
   return {
     ...simulatedRemovals(volumes),
     ...simulatedLifecycle('simulated: volumes can be managed but hold no data', why),
-    async apply({ id, sizeGib: wanted, revertTo }, signal) {
+    async apply({ id, sizeGib: wanted }, signal) {
       refuseAborted(signal);
-      const before = volumes.get(id);
-      const sizeGib = Math.max(wanted, before ?? 0);
+      const sizeGib = Math.max(wanted, volumes.get(id) ?? 0);
       volumes.set(id, sizeGib);
-      const changed = before === undefined ? ['created'] : sizeGib > before ? [`grown to ${sizeGib} GiB`] : [];
-      return { copying: false, sizeGib, changed: revertTo === null ? changed : [...changed, 'reverted'] };
+      return { copying: false, sizeGib };
     },
     snapshots: {
       ...simulatedRemovals(snapshots),
       async apply({ id }, signal) {
         refuseAborted(signal);
-        const changed = snapshots.has(id) ? [] : ['created'];
         snapshots.add(id);
-        return { copying: false, changed };
+        return { copying: false };
       },
     },
   };
