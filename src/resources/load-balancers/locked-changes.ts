@@ -35,28 +35,9 @@ export const queuedTasks = [
   'update_l7rule',
 ] as const;
 
-export interface LoadBalancerChanges {
-  /**
-   * Locks the load balancer for this transaction. Active tasks of the types `concurrent` are allowed.
-   * @throws ClientError 404, 409
-   */
-  lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
+export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>) {
   /** As `lock`, also after a failed deletion. */
-  lockDeletable(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]): Promise<LoadBalancerRow>;
-  /** Enqueues a change that the host must follow. */
-  enqueue(
-    tx: Tx,
-    context: RequestContext,
-    loadBalancer: LoadBalancerRow,
-    task: ChangeTask,
-    changes?: Partial<LoadBalancerRow>,
-  ): Promise<TaskIds>;
-  /** Records a task that is finished with the transaction. */
-  recordFinished(tx: Tx, context: RequestContext, loadBalancer: LoadBalancerRow, task: ChangeTask): Promise<TaskIds>;
-}
-
-export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>): LoadBalancerChanges {
-  const lockDeletable: LoadBalancerChanges['lockDeletable'] = async (tx, scope, id, concurrent) => {
+  const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
     const loadBalancer = requireFound(await store.lock(tx, scope, id, concurrent), 'load balancer', id);
     requireUnlocked(loadBalancer.lockedBy, 'load balancer', id);
     return loadBalancer;
@@ -64,13 +45,24 @@ export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'c
   return {
     lockDeletable,
 
-    async lock(tx, scope, id, concurrent) {
+    /**
+     * Locks the load balancer for this transaction. Active tasks of the types `concurrent` are allowed.
+     * @throws ClientError 404, 409
+     */
+    async lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) {
       const loadBalancer = await lockDeletable(tx, scope, id, concurrent);
       requireNotDeleted(loadBalancer, 'load balancer');
       return loadBalancer;
     },
 
-    async enqueue(tx, context, loadBalancer, task, changes = {}) {
+    /** Enqueues a change that the host must follow. */
+    async enqueue(
+      tx: Tx,
+      context: RequestContext,
+      loadBalancer: LoadBalancerRow,
+      task: ChangeTask,
+      changes: Partial<LoadBalancerRow> = {},
+    ): Promise<TaskIds> {
       const generation = loadBalancer.generation + 1;
       await store.update(tx, loadBalancer.id, {
         provisioningStatus: 'PENDING_UPDATE',
@@ -82,13 +74,16 @@ export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'c
       return { tasks: [await tasks.enqueue(tx, context, placed)] };
     },
 
-    async recordFinished(tx, context, loadBalancer, task) {
+    /** Records a task that is finished with the transaction. */
+    async recordFinished(tx: Tx, context: RequestContext, loadBalancer: LoadBalancerRow, task: ChangeTask) {
       const { projectId, generation } = loadBalancer;
       const placed = { ...task, key: keyOf(loadBalancer), projectId, generation };
       return { tasks: [await tasks.recordFinished(tx, context, placed)] };
     },
   };
 }
+
+export type LoadBalancerChanges = ReturnType<typeof createLoadBalancerChanges>;
 
 export function keyOf(loadBalancer: Pick<LoadBalancerRow, 'id' | 'regionId'>): ResourceKey {
   return { resource: 'load_balancer', id: loadBalancer.id, regionId: loadBalancer.regionId };
