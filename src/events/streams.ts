@@ -7,6 +7,7 @@
  */
 import type { Actor } from '../authz/actor.ts';
 import type { Access } from '../authz/access.ts';
+import { joined } from '../platform/turns.ts';
 import type { Feed } from './feed.ts';
 import type { ResourceEvent } from './source.ts';
 import { mayRead } from './visibility.ts';
@@ -89,11 +90,8 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
     stream.sink.end();
   };
 
-  let checking = false;
   /** Once for each credential: many streams share one. */
-  const check = async () => {
-    if (checking) return;
-    checking = true;
+  const check = joined(async () => {
     const actors = new Map<string, Actor | null>();
     for (const stream of open) {
       const { credential } = stream;
@@ -105,8 +103,7 @@ export function createStreams({ feed, kinds }: { feed: Feed; kinds: ReadonlyMap<
         break;
       }
     }
-    checking = false;
-  };
+  });
 
   feed.watch(() => {
     if (open.size > 0) sending ??= setTimeout(sendAll, collectMs);

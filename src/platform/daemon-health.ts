@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import type { Logger } from './log.ts';
+import { joined } from './turns.ts';
 import { within } from './within.ts';
 
 interface Watched {
@@ -25,19 +26,15 @@ const socketPollMs = 1000;
 export function watchHealth({ name, probe, socket, log }: Watched, over: AbortSignal, everyMs = probeEveryMs) {
   const { promise: socketRemoved, resolve } = Promise.withResolvers<'socket removed'>();
   let failures = 0;
-  let isProbing = false;
-  const check = async () => {
-    if (isProbing) return;
-    isProbing = true;
+  const check = joined(async () => {
     const error = await within(responseMs, probe).then(
       () => null,
       (err: unknown) => err,
     );
-    isProbing = false;
     if (over.aborted) return;
     failures = error === null ? 0 : failures + 1;
     if (failures === maxFailures) log.warn({ daemon: name, err: error }, 'daemon does not respond');
-  };
+  });
   const timers = [setInterval(() => void check(), everyMs).unref()];
   if (socket !== undefined) {
     timers.push(setInterval(() => !existsSync(socket) && resolve('socket removed'), socketPollMs).unref());

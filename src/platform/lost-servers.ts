@@ -10,6 +10,7 @@
 import pg from 'pg';
 import { hostShortageOf } from './db-errors.ts';
 import { breakConnection, createPrimaryClient, protocolOf } from './primary-client.ts';
+import { joined } from './turns.ts';
 import { TimeLimitError, within } from './within.ts';
 
 interface Timing {
@@ -65,7 +66,6 @@ export function closeLostConnections(
   pool.on('remove', (client) => void clients.delete(client as unknown as pg.Client));
   const seenAt = new WeakMap<object, number>();
   let failures = 0;
-  let isProbing = false;
 
   const isUnanswered = (client: pg.Client) => {
     const { _activeQuery, _sentQueryQueue } = client as unknown as Internals;
@@ -76,7 +76,7 @@ export function closeLostConnections(
     return since !== undefined && performance.now() - since >= unansweredMs;
   };
 
-  const check = async () => {
+  const check = joined(async () => {
     const unanswered = [...clients].filter(isUnanswered);
     if (unanswered.length === 0) return void (failures = 0);
     const isGone = await probe(unanswered.map(backendOf)).then(
@@ -93,13 +93,11 @@ export function closeLostConnections(
       if (!isGone(client) || !isUnanswered(client)) continue;
       breakConnection(client, 'the server of this connection is gone', connectionFailure);
     }
-  };
+  });
 
   const timer = setInterval(() => {
     if (pool.ended) return clearInterval(timer);
-    if (isProbing) return;
-    isProbing = true;
-    void check().finally(() => (isProbing = false));
+    void check();
   }, checkMs).unref();
 }
 

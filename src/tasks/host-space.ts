@@ -7,6 +7,7 @@ import { ClientError } from '../errors/catalogue.ts';
 import { type Db, prepared } from '../platform/db.ts';
 import { diskKind, type DiskStatus, hasReserve, inGib } from '../platform/disk-space.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
+import { joined } from '../platform/turns.ts';
 import { seenRecently } from './table.ts';
 
 /** The types of tasks that need space, and the kind of driver that needs it. */
@@ -36,26 +37,22 @@ const readHosts = prepared<Host>(
 export function createHostSpace(db: Db) {
   let hosts: Host[] = [];
   let readAt = -Infinity;
-  let reading = false;
 
-  const refresh = async () => {
-    reading = true;
+  const refresh = joined(async () => {
     try {
       hosts = await readHosts(db);
     } catch {
       // Without the database nothing is enqueued either.
-    } finally {
-      reading = false;
-      readAt = performance.now();
     }
-  };
+    readAt = performance.now();
+  });
 
   return {
     /** @throws ClientError 507 that names the host, if a task of this type needs space there */
     requireSpace(regionId: number, taskType: string): void {
       const user = users[taskType];
       if (user === undefined) return;
-      if (!reading && performance.now() - readAt > refreshMs) void refresh();
+      if (performance.now() - readAt > refreshMs) void refresh();
       for (const { host, drivers } of hosts.filter(({ region_ids }) => region_ids.includes(regionId))) {
         const driver = drivers.find(({ kind, real }) => kind === user && real);
         const space = driver?.space ?? drivers.find(isDisk);

@@ -8,6 +8,7 @@
  * and a registry is full only after a measurement.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { joined } from '../../../platform/turns.ts';
 import type { Layout } from '../layout.ts';
 import { measure } from './measure.ts';
 import { createOpenUploads } from './open-uploads.ts';
@@ -45,7 +46,6 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
   let added = { bytes: 0, objects: 0 };
   let [limit, limitAt] = [0, 0];
   let measuredAt: number | null = null;
-  let measuring: Promise<void> | null = null;
 
   const used = () => stored + added.bytes + uploads.bytes() + arriving;
 
@@ -65,13 +65,10 @@ export function createAccount(layout: Layout, prefix: string, most = limits, isS
   };
 
   /** One measurement at a time, with a pause between them, because clients may retry pushes to a full registry constantly. */
-  const remeasure = (): Promise<void> => {
-    const pause = measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - performance.now());
-    measuring ??= sleep(pause)
-      .then(measureNow)
-      .finally(() => (measuring = null));
-    return measuring;
-  };
+  const remeasure = joined(async () => {
+    await sleep(measuredAt === null ? 0 : Math.max(0, measuredAt + most.measureEveryMs - performance.now()));
+    await measureNow();
+  });
 
   /** Counts bytes before they are written. False if they exceed the limit by the current count. */
   const takeNow = (upload: string | null, repository: string, bytes: number): boolean => {
