@@ -4,6 +4,7 @@ import type { HostProgram } from '../drivers/kind.ts';
 import { hostDriverKinds } from '../drivers/kinds.ts';
 import { nfsGroupPrograms } from '../drivers/nfs-groups/detect.ts';
 import { missingOf, packagesOf } from '../drivers/programs.ts';
+import { simulatedStatus } from '../drivers/simulated/lifecycle.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { hostedRegion, type HostedRegion } from '../resources/regions/host-configuration.ts';
 import type { RegionConfiguration } from '../resources/regions/schema.ts';
@@ -15,7 +16,7 @@ export function detectHostedDrivers(regions: RegionConfiguration[], settings: Se
   const [region] = regions.map(hostedRegion).filter((each) => each !== null);
   if (!region) return {};
   const { fileShare, volume, registry } = hostDriverKinds;
-  const stored = simulated(withoutStorage(region));
+  const stored = simulatedStatus(withoutStorage(region));
   return {
     ...(settings.drivers.fileShare.driver !== 'simulated' && { [fileShare.title]: fileShares(region, settings) }),
     ...(!region.storage && { [volume.title]: stored, [registry.title]: stored }),
@@ -24,13 +25,11 @@ export function detectHostedDrivers(regions: RegionConfiguration[], settings: Se
 }
 
 function fileShares(region: HostedRegion, settings: Settings): DriverStatus {
-  if (!region.storage || !hasNfsGroups(region, settings)) return simulated(withoutNfsGroups(region));
+  if (!region.storage || !hasNfsGroups(region, settings)) return simulatedStatus(withoutNfsGroups(region));
   const groups = region.settings.nfsAddresses.length;
   const detail = `NFSv4 exports of the CephFS ${region.storage.filesystem}, at ${groups} address${groups === 1 ? '' : 'es'}`;
   return statusWith(nfsGroupPrograms, 'ganesha', detail);
 }
-
-const simulated = (detail: string): DriverStatus => ({ driver: 'simulated', real: false, healthy: true, detail });
 
 function statusWith(programs: HostProgram[], driver: string, detail: string): DriverStatus {
   const missing = missingOf(programs);

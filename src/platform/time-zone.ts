@@ -7,10 +7,11 @@
  *
  * Units: seconds since 1970; local times count as if the zone were UTC.
  */
-import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DriverStatus } from './driver-status.ts';
 import { intlOffsets } from './intl-offsets.ts';
+import { readOrEmpty } from './read-or-empty.ts';
 import { type OffsetAt, parseTzif } from './tzif.ts';
 
 const daySeconds = 86_400;
@@ -164,16 +165,5 @@ function fingerprintOf(directory: string): string {
 
 /** The first line of the sources is `# version 2026c`. Null if there are none. */
 function versionOf(directory: string): string | null {
-  const start = Buffer.alloc(64);
-  try {
-    const file = openSync(join(directory, sourceFile), 'r');
-    try {
-      readSync(file, start);
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return null;
-  }
-  return /^# version (\d{4}[a-z]+)/.exec(start.toString('latin1'))?.[1] ?? null;
+  return /^# version (\d{4}[a-z]+)/.exec(readOrEmpty(join(directory, sourceFile)))?.[1] ?? null;
 }

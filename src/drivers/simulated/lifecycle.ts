@@ -33,6 +33,6 @@ export function simulatedRemovals(kept: Pick<Map<string, unknown>, 'delete'> & {
 }
 
 /** Healthy, because simulation is what the operator or `auto` chose. `remedy`: the command that makes it real. */
-export function simulatedStatus(detail: string, remedy: string): DriverStatus {
+export function simulatedStatus(detail: string, remedy?: string): DriverStatus {
   return { driver: 'simulated', real: false, healthy: true, detail, remedy };
 }
