@@ -23,6 +23,8 @@ const UNLIMITED: CallOptions = { timeoutSeconds: null };
 /** The threads of bridge.py for long calls. A call that waited for one there would count as stopped. */
 const LONG_THREADS = 8;
 
+/** The object of the pool that names the image of each snapshot. */
+const INDEX = 'cloudyard.snapshots';
 const TRASH_LOCK = { object: 'cloudyard.trash', lock: 'cloudyard' };
 
 /** The calls for one pool. All of them reject with a DriverError. */
@@ -73,13 +75,13 @@ export function imagesOf(bridge: CephBridge, pool: string) {
     /** Resolves also if it does not exist. */
     removeSnapshot: (id: string, snapshot: string) => call('snapshot.remove', { id, snapshot }),
     renameSnapshot: (id: string, snapshot: string, to: string) => call('snapshot.rename', { id, snapshot, to }),
-    /** Pairs in an object of the pool. */
-    pairs: {
-      async get(object: string, keys: string[] | null = null): Promise<Map<string, string>> {
-        return new Map(Object.entries(await call<Record<string, string>>('omap.get', { object, keys })));
+    /** By the id of the snapshot. */
+    index: {
+      async get(keys: string[] | null = null): Promise<Map<string, string>> {
+        return new Map(Object.entries(await call<Record<string, string>>('omap.get', { object: INDEX, keys })));
       },
-      set: (object: string, pairs: Record<string, string>) => call('omap.set', { object, pairs }),
-      remove: (object: string, key: string) => call('omap.remove', { object, keys: [key] }),
+      set: (id: string, text: string) => call('omap.set', { object: INDEX, pairs: { [id]: text } }),
+      remove: (id: string) => call('omap.remove', { object: INDEX, keys: [id] }),
     },
   };
 }

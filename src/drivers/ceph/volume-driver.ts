@@ -92,7 +92,7 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
     quarantine: (id) => inTurn(id, () => volumes.quarantineVolume(store, id)),
     snapshots: {
       real: true,
-      list: async () => [...(await images.pairs.get(volumes.INDEX)).keys()].sort(),
+      list: async () => [...(await images.index.get()).keys()].sort(),
       apply: (desired, signal) => inTurn(desired.id, () => volumes.applySnapshot(store, desired, signal)),
       async remove(id, signal) {
         refuseAborted(signal);

@@ -6,7 +6,7 @@
  * - An image gets its final name when it is complete: it is created or cloned under a temporary name and renamed.
  * - A call whose process died may have done a part of its work. What a creation left goes to the trash before the next one, and
  *   the next `apply` completes a rename.
- * - The object INDEX names the image of each snapshot, because a snapshot is removed by its id alone. The entry is written
+ * - An index in the pool names the image of each snapshot, because a snapshot is removed by its id alone. The entry is written
  *   before the snapshot exists and removed after it.
  * - A removed volume goes to the trash, which never fails because of clones; its data is deleted in the background when no
  *   clone shares it.
@@ -34,7 +34,6 @@ interface SnapshotPlace {
   imageId: string;
 }
 
-export const INDEX = 'cloudyard.snapshots';
 export const UNFINISHED = '.unfinished';
 const GIB = 1024 ** 3;
 
@@ -103,7 +102,7 @@ export async function removeSnapshot({ images }: VolumeStore, id: string): Promi
   const place = await readPlace(images, id);
   if (!place) return;
   await images.removeSnapshot(place.imageId, snapshot);
-  await images.pairs.remove(INDEX, id);
+  await images.index.remove(id);
 }
 
 /** Renames the image, so that its snapshots and clones stay as they are. */
@@ -119,7 +118,7 @@ export async function quarantineSnapshot({ images }: VolumeStore, id: string): P
   const snapshot = snapshotName(id);
   const image = await imageWith(images, id);
   if (image) await images.renameSnapshot(image.id, snapshot, quarantined(snapshot));
-  await images.pairs.remove(INDEX, id);
+  await images.index.remove(id);
 }
 
 /** Returns whether the revert is complete. */
@@ -195,12 +194,12 @@ async function imageWith(images: Images, id: string): Promise<Image | null> {
 }
 
 async function readPlace(images: Images, id: string): Promise<SnapshotPlace | null> {
-  const text = (await images.pairs.get(INDEX, [checkedId(id, 'a snapshot')])).get(id);
+  const text = (await images.index.get([checkedId(id, 'a snapshot')])).get(id);
   return text === undefined ? null : (JSON.parse(text) as SnapshotPlace);
 }
 
 async function writePlace(images: Images, id: string, place: SnapshotPlace): Promise<void> {
-  await images.pairs.set(INDEX, { [id]: JSON.stringify(place) });
+  await images.index.set(id, JSON.stringify(place));
 }
 
 function copying({ longCalls }: VolumeStore, id: string) {
