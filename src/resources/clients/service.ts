@@ -91,11 +91,11 @@ export function createClients(deps: ClientsDeps) {
 
     list: () => store.list(db),
 
-    /** Every server applies the weight within a second. False when the client does not exist. */
-    async setWeight(id: number, weight: number): Promise<boolean> {
+    /** Every server applies the weight within a second. */
+    async setWeight(id: number, weight: number): Promise<void> {
       return audit.transaction(db, commandAction('setWeight', id), async (tx) => {
         await deps.caches.changed(tx);
-        return store.setWeight(tx, id, weight);
+        await store.setWeight(tx, id, weight);
       });
     },
 

@@ -30,10 +30,8 @@ export async function update(
   await tx.update(clients).set(changes).where(eq(clients.id, id));
 }
 
-/** False when the client does not exist. */
-export async function setWeight(tx: Tx, id: number, weight: number): Promise<boolean> {
-  const { rowCount } = await tx.update(clients).set({ weight }).where(eq(clients.id, id));
-  return rowCount === 1;
+export async function setWeight(tx: Tx, id: number, weight: number): Promise<void> {
+  await tx.update(clients).set({ weight }).where(eq(clients.id, id));
 }
 
 export function findOperator(db: Db | Tx): Promise<ClientRow | null> {
