@@ -44,19 +44,7 @@ interface CephClient {
   address: string;
 }
 
-export interface CephBridge {
-  /** Resolves when the cluster is connected. @throws DriverError */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Calls an operation of bridge.py. @throws DriverError */
-  call<Result>(operation: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Result>;
-  /** Null: not connected. */
-  client(): CephClient | null;
-  /** Why it is not connected; null: connected. */
-  problem(): string | null;
-  /** The process, for tests; null: none. */
-  pid(): number | null;
-}
+export type CephBridge = ReturnType<typeof createCephBridge>;
 
 /** What most callers of a cluster need. */
 export type CephCaller = Pick<CephBridge, 'call'>;
@@ -99,7 +87,7 @@ const STOP_MS = 2000;
 const LAST_LINES = 20;
 
 /** Connects with `start`. Calls before it, or while it reconnects, wait within their time limit. */
-export function createCephBridge(options: BridgeOptions): CephBridge {
+export function createCephBridge(options: BridgeOptions) {
   const { log } = options;
   const ending = new AbortController();
   let current: Process | null = null;
@@ -156,17 +144,21 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
   };
 
   return {
+    /** Null: not connected. */
     client: () => current?.client ?? null,
+    /** Why it is not connected; null: connected. */
     problem: () => problem,
+    /** The process, for tests; null: none. */
     pid: () => current?.child.pid ?? null,
-    async start() {
+    /** Resolves when the cluster is connected. @throws DriverError */
+    async start(): Promise<void> {
       supervised ??= supervise();
       const refused = firstEnd.promise.then(() => {
         throw unreachable('connect', problem ?? 'the process ended');
       });
       await Promise.race([whenConnected('connect', CONNECT_SECONDS), refused]);
     },
-    async stop() {
+    async stop(): Promise<void> {
       ending.abort();
       const mine = current;
       mine?.child.stdin?.end();
@@ -174,7 +166,12 @@ export function createCephBridge(options: BridgeOptions): CephBridge {
       await supervised;
       clearTimeout(late);
     },
-    async call<Result>(operation: string, args = {}, { timeoutSeconds = CALL_SECONDS, onProgress }: CallOptions = {}) {
+    /** Calls an operation of bridge.py. @throws DriverError */
+    async call<Result>(
+      operation: string,
+      args: Record<string, unknown> = {},
+      { timeoutSeconds = CALL_SECONDS, onProgress }: CallOptions = {},
+    ): Promise<Result> {
       const process = await whenConnected(operation, timeoutSeconds ?? CALL_SECONDS);
       const request = { id: nextId++, op: operation, args };
       return (await exchange(process, request, timeoutSeconds, onProgress)) as Result;
