@@ -1,6 +1,6 @@
 /** UDP listeners through a real nginx. */
 import { createSocket } from 'node:dgram';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
@@ -38,6 +38,8 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
   const udp = (changes: Partial<DesiredPool> = {}) =>
     balancer({ protocol: 'UDP', ...changes }, { protocol: 'UDP', port: 5353, timeoutMemberData: 500 });
   const pidFile = () => join(host.layout.nginx, 'nginx.pid');
+  /** Another number after each change of the configuration. */
+  const written = () => statSync(join(host.layout.nginxConfiguration, 'nginx.conf'), { bigint: true }).mtimeNs;
   /** 0 while it is down. */
   const pid = () => (existsSync(pidFile()) ? Number(readFileSync(pidFile(), 'utf8')) : 0);
 
@@ -60,9 +62,14 @@ describe.skipIf(!requires('haproxy', 'nginx', 'root'))(skipReason('haproxy', 'ng
     const desired = udp({ members: [a!, b!] });
     await apply(desired);
     expect(await names(desired.address, 6)).toEqual(new Set(['a', 'b']));
+    const first = written();
     const next = withPool(desired, { members: [{ ...a!, weight: 0 }, b!] });
     expect(await effectOf(driver, () => apply(next))).toEqual(noEffect);
     expect(await names(desired.address, 4)).toEqual(new Set(['b']));
+    const second = written();
+    expect(second).not.toBe(first);
+    await apply(next);
+    expect(written()).toBe(second);
     await apply(withPool(desired, { members: [] }));
     expect(await names(desired.address, 1)).toEqual(new Set([null]));
   });
