@@ -143,6 +143,24 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     await becomes(grown, 'UP', 'DOWN');
   });
 
+  it('serves and checks a member that was disabled at the last reload as soon as it is enabled', async () => {
+    const [one, other] = [await httpMember('a'), await httpMember('b')];
+    const off = member(other.port, { enabled: false });
+    const names = async ({ address }: DesiredLoadBalancer) =>
+      [(await ask(address)).name, (await ask(address)).name].sort();
+    for (const [checks, up] of [[null, 'UNCHECKED'] as const, [monitor(), 'UP'] as const]) {
+      const desired = balancer({ members: [member(one.port), off], monitor: checks });
+      expect((await apply(desired)).reloaded).toBe(true);
+      const on = withPool(desired, { members: [desired.pools[0]!.members[0]!, { ...off, enabled: true }] });
+      expect((await apply(on)).reloaded).toBe(false);
+      await becomes(on, up, up);
+      expect(await names(on)).toEqual(['a', 'b']);
+      await apply(desired);
+      await becomes(desired, up, 'MAINT');
+      expect(await names(desired)).toEqual(['a', 'a']);
+    }
+  });
+
   it('keeps a member down over a reload', async () => {
     const one = await httpMember('a');
     const desired = balancer({ members: [member(one.port), member(1)], monitor: monitor({ delay: 3_000 }) });

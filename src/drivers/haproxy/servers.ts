@@ -55,7 +55,8 @@ interface Difference {
   removed: { name: string; kept: boolean }[];
 }
 
-const MAINT_BITS = 0x01 | 0x04;
+/** The bit 0x04 records that the configuration had `disabled`. It stays when the server is enabled. */
+const MAINT_BIT = 0x01;
 const DRAIN_BITS = 0x08;
 const CHECK_ENABLED_OR_PAUSED = 0x04 | 0x08;
 
@@ -73,7 +74,7 @@ export function parseServersState(text: string): ObservedServer[] {
       port: Number(field[18]),
       weight: Number(field[7]),
       up: field[5] !== '0',
-      maint: (administrative & MAINT_BITS) !== 0,
+      maint: (administrative & MAINT_BIT) !== 0,
       draining: (administrative & DRAIN_BITS) !== 0,
       checkEnabled: (check & CHECK_ENABLED_OR_PAUSED) !== 0,
       checkAddress: field[22] ?? '',
