@@ -84,6 +84,11 @@ const cases: Case[] = [
     path('/a.gif', '/png', '/a.png/'),
   ],
   [
+    { type: 'FILE_TYPE', compareType: 'REGEX', value: String.raw`php|\d` },
+    path('/index.php5', '/a.b/c.7z?d'),
+    path('/', '/php', '/2026/a?b.php', '/a.html'),
+  ],
+  [
     { type: 'HEADER', key: 'X!#$%&*+^_`|~-9', compareType: 'EQUAL_TO', value: 'a b' },
     [{ headers: { 'x!#$%&*+^_`|~-9': 'a b' } }],
     path('/'),

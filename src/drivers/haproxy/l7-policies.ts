@@ -90,7 +90,7 @@ function acl(rule: DesiredL7Rule): string {
       return compared('path');
     case 'FILE_TYPE':
       return isRegex
-        ? compared('path,field(-1,.)')
+        ? `path,field(-1,.) -m reg -- ${quote.word('rule value', boundedRegex(value, NOT_A_PATH))}`
         : `path -m end -- ${quote.word('rule value', `.${value.replace(/^\./, '')}`)}`;
     case 'HEADER':
       return compared(`'${comparesLines(rule) ? 'req.fhdr' : 'req.hdr'}(${key()})'`);
@@ -110,9 +110,16 @@ function comparesLines({ compareType, value }: DesiredL7Rule): boolean {
   return compareType === 'REGEX' || value.includes(',');
 }
 
-/** A search for `pattern` that takes a bounded number of steps. A pattern that compiles alone cannot leave its group. */
-export function boundedRegex(pattern: string): string {
-  return `(*LIMIT_MATCH=${MAX_REGEX_STEPS})\\A(?![\\s\\S]{${MAX_REGEX_TEXT}})[\\s\\S]*?(?:${pattern})`;
+/** `field` returns a path without a dot whole. */
+const NOT_A_PATH = '(?!/)';
+
+/**
+ * A search for `pattern` that takes a bounded number of steps. A pattern that compiles alone cannot leave its group.
+ * `condition` is an assertion about the start of the text.
+ */
+export function boundedRegex(pattern: string, condition = ''): string {
+  const start = `\\A${condition}(?![\\s\\S]{${MAX_REGEX_TEXT}})`;
+  return `(*LIMIT_MATCH=${MAX_REGEX_STEPS})${start}[\\s\\S]*?(?:${pattern})`;
 }
 
 /** One for each header and cookie that a rule names. */
