@@ -81,6 +81,12 @@ ${fixedSections(settings, layout)}`;
 export const WITHOUT_AUTHORITIES = 'httpclient.ssl.verify none';
 
 /**
+ * Each reload starts all checks again, by default spread over their interval: frequent changes of other load balancers would
+ * keep the last ones from ever running.
+ */
+const FIRST_CHECKS_MS = 1_000;
+
+/**
  * With `no strict-limits` a low limit of open files means fewer connections instead of no service. Finite-field
  * Diffie-Hellman is off: a client chooses its size, and 8,192 bits cost the server 13 ms for a handshake.
  */
@@ -97,6 +103,7 @@ function globalSettings(settings: GlobalSettings, layout: Layout): string {
   ssl-default-bind-ciphers DEFAULT:!kDHE
   ${WITHOUT_AUTHORITIES}
   spread-checks 5
+  max-spread-checks ${FIRST_CHECKS_MS}ms
 ${settings.unprivileged ? `  user ${ACCOUNTS.haproxy}\n  group ${ACCOUNTS.haproxy}\n` : ''}`;
 }
 

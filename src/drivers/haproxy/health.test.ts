@@ -161,6 +161,13 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
     }
   });
 
+  it('checks all members soon after a reload, also those with long intervals', async () => {
+    const slow = monitor({ delay: 60_000, maxRetriesDown: 1 });
+    const desired = balancer({ members: [1, 2, 3, 4].map((port) => member(port)), monitor: slow });
+    expect((await apply(desired)).reloaded).toBe(true);
+    await becomes(desired, 'DOWN', 'DOWN', 'DOWN', 'DOWN');
+  });
+
   it('keeps a member down over a reload', async () => {
     const one = await httpMember('a');
     const desired = balancer({ members: [member(one.port), member(1)], monitor: monitor({ delay: 3_000 }) });
