@@ -150,9 +150,9 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
       [(await ask(address)).name, (await ask(address)).name].sort();
     for (const [checks, up] of [[null, 'UNCHECKED'] as const, [monitor(), 'UP'] as const]) {
       const desired = balancer({ members: [member(one.port), off], monitor: checks });
-      expect((await apply(desired)).reloaded).toBe(true);
+      expect(await effectOf(driver, () => apply(desired))).toMatchObject({ reloads: 1 });
       const on = withPool(desired, { members: [desired.pools[0]!.members[0]!, { ...off, enabled: true }] });
-      expect((await apply(on)).reloaded).toBe(false);
+      expect(await effectOf(driver, () => apply(on))).toMatchObject({ reloads: 0 });
       await becomes(on, up, up);
       expect(await names(on)).toEqual(['a', 'b']);
       await apply(desired);
@@ -164,7 +164,7 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(skipReason('haproxy', '
   it('checks all members soon after a reload, also those with long intervals', async () => {
     const slow = monitor({ delay: 60_000, maxRetriesDown: 1 });
     const desired = balancer({ members: [1, 2, 3, 4].map((port) => member(port)), monitor: slow });
-    expect((await apply(desired)).reloaded).toBe(true);
+    expect(await effectOf(driver, () => apply(desired))).toMatchObject({ reloads: 1 });
     await becomes(desired, 'DOWN', 'DOWN', 'DOWN', 'DOWN');
   });
 
