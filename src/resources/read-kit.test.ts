@@ -1,7 +1,7 @@
 /** Reads by id, and first pages: one statement that returns rows and count, planned once for each connection. */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { getTableColumns, is, sql } from 'drizzle-orm';
+import { eq, getTableColumns, is, sql } from 'drizzle-orm';
 import { alias, PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
@@ -10,7 +10,7 @@ import { silentLogger } from '../platform/log.ts';
 import { root } from '../platform/program-files.ts';
 import { list, load } from './file-shares/store.ts';
 import { fileShares } from './file-shares/table.ts';
-import { selectOf, textOf } from './read-kit.ts';
+import { oldestFirst, pageReader, selectOf, textOf } from './read-kit.ts';
 
 const cloud = useCloudyard({ driver: null, audit: false });
 const scope = { projectId: 1, regionId: 1 };
@@ -85,4 +85,17 @@ it('PostgreSQL plans a first page once, for projects of any size', async () => {
   const { custom, generic } = await plans();
   for (const projectId of [1, 2, 3, 4, 5]) await list(db, { projectId, regionId: 1 }, { limit: 50 });
   expect(await plans()).toEqual({ custom, generic: generic + 5 });
+});
+
+it('the columns of rows that an offset skips are not computed', async () => {
+  // With an index, PostgreSQL computes columns before it skips rows.
+  await db.$client.query(`create temporary sequence computed; set enable_sort = off; set enable_seqscan = off`);
+  const columns = { id: fileShares.id, computed: sql`nextval('computed')` };
+  const read = pageReader<{ id: string }>(fileShares, { columns });
+  const where = eq(fileShares.projectId, 1);
+  const { rows } = await read(db, { where, order: oldestFirst(fileShares), page: { limit: 2, offset: 5 } });
+  expect(rows).toHaveLength(2);
+  const computed = await db.$client.query('select last_value::int from computed');
+  expect(computed.rows[0].last_value).toBe(2);
+  await db.$client.query('reset enable_sort; reset enable_seqscan');
 });

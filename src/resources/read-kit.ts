@@ -246,14 +246,21 @@ interface PageRequest {
   isPrepared?: boolean;
 }
 
-/** Reads pages of rows that a condition selects. A page that is not full is the last one, so only others need a count. */
+/**
+ * Reads pages of rows that a condition selects. A page that is not full is the last one, so only others need a count.
+ *
+ * The rows of the page are selected before the joins and the subselects of the columns, which PostgreSQL would otherwise compute
+ * for the rows of all pages before it, too. So a subselect of the same table would read the rows of the page only.
+ */
 export function pageReader<Row>(table: PgTable, selection: Selection = {}) {
+  const name = getTableName(table);
   const select = selectOf(table, selection);
   return async (db: Db, { where, order, page, count, isPrepared }: PageRequest): Promise<Found<Row>> => {
     const { limit = defaultLimit, offset = 0 } = page;
-    const rest = sql`where ${where ?? sql`true`} order by ${sql.join(order, sql`, `)} limit ${limit} offset ${offset}`;
+    const ordered = sql`order by ${sql.join(order, sql`, `)}`;
+    const rest = sql`where ${where ?? sql`true`} ${ordered} limit ${limit} offset ${offset}`;
     const query = dialect.sqlToQuery(rest);
-    const text = `${select} ${query.sql}`;
+    const text = `with ${name} as (select * from ${name} ${query.sql}) ${select} ${textOf(ordered)}`;
     const rows = (await runStatement(db, isPrepared ? statementOf(text) : { text }, query.params)) as Row[];
     const isLast = rows.length < limit && (rows.length > 0 || offset === 0);
     return { count: isLast ? offset + rows.length : await (count?.() ?? db.$count(table, where)), rows };
