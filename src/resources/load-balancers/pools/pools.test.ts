@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 import { createTestLoadBalancerHost } from '../../../../test/load-balancer-host.ts';
 import { builders, knownSecrets, member, monitor, paths, pools, unknownId, v2 } from '../test-balancers.ts';
@@ -204,6 +204,17 @@ describe('secrets of a pool', () => {
 });
 
 describe('listing pools', () => {
+  it('the filter by listener does not search the listeners of each pool', async () => {
+    const query = vi.spyOn(cloud.db.$client, 'query');
+    expect((await cloud.get(`${pools}?listener_id=${unknownId}`)).body.count).toBe(0);
+    const sent = query.mock.calls.map(([statement]) => statement as unknown as { text: string; values: unknown[] });
+    query.mockRestore();
+    const list = sent.find(({ text }) => text?.includes('from "lb_pools"'))!;
+    const { rows } = await cloud.db.$client.query(`explain ${list.text}`, list.values);
+    const filters = rows.map((row) => row['QUERY PLAN']).filter((line) => line.includes('Filter:'));
+    expect(filters.join()).not.toContain('SubPlan');
+  });
+
   it('filters, pages, counts all matches, and has a stable order', async () => {
     const other = await aBalancer();
     const listener = await aListener(other);

@@ -75,7 +75,7 @@ export const list = (db: Db, scope: ProjectRegion, filter: ListPools) =>
   readSizes(db, scope, filter, [
     ...ofLoadBalancer(lbPools, filter),
     filter.listener_id
-      ? sql`${filter.listener_id} in (select l.id from lb_listeners l where l.default_pool_id = lb_pools.id)`
+      ? sql`${lbPools.id} = (select l.default_pool_id from lb_listeners l where l.id = ${filter.listener_id})`
       : undefined,
     kit.contains(lbPools.name, filter.name),
   ]);
