@@ -78,14 +78,15 @@ interface TurnResult {
 
 /**
  * One statement for everything: removes or releases the ended jobs, assigns the next ones, and sets their tasks to RUNNING.
- * Rows are updated by ctid: the plan then does not depend on the estimated length of the queue.
+ * Rows are updated by ctid, and joined rows are also in a list of ids, which is a condition of an index in each plan: the plan
+ * then does not depend on the estimated length of the queue. Ids have another collation in `jobs` than in the index of `tasks`.
  */
 const turnText = `
   with given as (
     select * from unnest($2::text[], $3::text[], $4::int8[], $5::float8[], $6::int[]) as g (kind, id, lease, delay, attempts)),
   ended as (
     select j.ctid as row, g.* from given g join jobs j on j.id = g.id and j.kind = g.kind
-    where j.locked_by = $1 and j.lease = g.lease for update of j skip locked),
+    where j.id = any ($3) and j.locked_by = $1 and j.lease = g.lease for update of j skip locked),
   removed as (
     delete from jobs where ctid = any (array(select row from ended where delay is null)) and not again returning kind, id),
   released as (
@@ -103,11 +104,12 @@ const turnText = `
     where ctid = any (array(select row from next)) returning kind, id, client_id, priority, attempts),
   running as (
     update tasks t set state = 'RUNNING', updated_on = $11 from assigned a
-    where t.resource_id = a.id and t.resource = a.kind and t.state = 'NEW')
+    where t.resource_id = any (array(select id collate "default" from assigned))
+      and t.resource_id = a.id and t.resource = a.kind and t.state = 'NEW')
   select 'assigned' as what, kind, id, client_id, priority, attempts from assigned
   union all
   select 'blocked', g.kind, g.id, null, null, null from given g join jobs j on j.id = g.id and j.kind = g.kind
-  where j.locked_by = $1 and j.lease = g.lease
+  where j.id = any ($3) and j.locked_by = $1 and j.lease = g.lease
     and not exists (select from removed r where r.id = g.id and r.kind = g.kind)
     and not exists (select from released r where r.id = g.id and r.kind = g.kind)
   union all
