@@ -18,11 +18,12 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readdir, rm, rmdir } from 'node:fs/promises';
+import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from '../command.ts';
 import type { Command } from '../confined.ts';
 import { sizeOf, writeDurably } from '../durable-files.ts';
+import { emptyFolder } from '../empty-folder.ts';
 import type { Layout } from './layout.ts';
 import { mounts } from './mounts.ts';
 
@@ -103,9 +104,7 @@ export function createJail(layout: Layout) {
       if (!(await mounts()).has(tmp)) await run('mount', ['-t', 'tmpfs', '-o', TMP_OPTIONS, RUNTIME_DEVICE, tmp]);
     },
     /** Empties /tmp, the only folder in which clients can create files, so that Ganesha has space there. */
-    async emptyTmp(): Promise<void> {
-      for (const name of await readdir(tmp)) await rm(join(tmp, name), { recursive: true, force: true });
-    },
+    emptyTmp: () => emptyFolder(tmp),
     /** Makes the mounted filesystem of a share visible to Ganesha. */
     async mount(id: string): Promise<void> {
       const [path, found] = [mountPoint(id), await mounts()];
