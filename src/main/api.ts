@@ -83,15 +83,19 @@ export async function createApi(services: Services, options: ApiOptions): Promis
   return app;
 }
 
-/** The last report of the drivers of live workers. */
+/** Errors of the host contain them, as in the path of an image. The operator finds them in notifications and in the log. */
+const resourceIds = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi;
+
+/** The last report of the drivers of live workers, without IDs of resources: everyone may read it. */
 async function driverStatus(db: Db): Promise<StatusOfWorkers> {
   const { rows } = await db.$client.query<{ id: string; region_ids: number[]; drivers: DriverStatus[] }>(
     `select id, region_ids, drivers from workers where ${seenRecently} order by cardinality(region_ids) = 0, id`,
   );
   const all = rows.flatMap(({ id, region_ids, drivers }) => drivers.map((d) => ({ ...d, worker: id, region_ids })));
   const ofKind = (kind: string) => all.filter((one) => one.kind === kind);
+  const drivers = all.filter(({ kind }) => kind !== timeZoneKind && kind !== diskKind);
   return {
-    drivers: all.filter(({ kind }) => kind !== timeZoneKind && kind !== diskKind),
+    drivers: drivers.map((driver) => ({ ...driver, detail: driver.detail.replaceAll(resourceIds, '…') })),
     time_zones: ofKind(timeZoneKind),
     data_directories: (ofKind(diskKind) as (DriverOfWorker & DiskSpace)[]).map(toDataDirectory),
   };

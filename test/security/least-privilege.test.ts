@@ -1,4 +1,5 @@
 /** A token sees and changes only what its role and its projects allow. */
+import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { transaction } from '../../src/platform/db.ts';
 import { useCloudyard } from '../harness.ts';
@@ -138,5 +139,24 @@ describe('a reader', () => {
     const member = await cloud.newToken(tenant.clientId, 'member');
     const [user] = (await cloud.get(one, { token: member })).body.user_list;
     expect(user.encrypted_password).toBe(encrypted);
+  });
+});
+
+describe('a caller without a token', () => {
+  it('sees no ID of a resource in the status of a driver', async () => {
+    const id = randomUUID();
+    const detail = `serves; mkfs.xfs file-shares/images/${id}.xfs: No space left on device`;
+    const status = { kind: 'file shares', driver: 'ganesha', real: true, healthy: false, detail };
+    await cloud.db.$client.query(
+      `insert into workers (id, host, pid, region_ids, drivers, started_at, seen_at)
+       values ('full', 'host', 1, '{1}', $1, now(), now())`,
+      [JSON.stringify([status])],
+    );
+    const { body } = await cloud.get('/healthz/drivers', { token: null });
+    expect(body.drivers).toContainEqual({
+      ...{ ...status, worker: 'full', region_ids: [1] },
+      detail: 'serves; mkfs.xfs file-shares/images/….xfs: No space left on device',
+    });
+    expect(JSON.stringify(body)).not.toContain(id);
   });
 });
