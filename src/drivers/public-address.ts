@@ -1,6 +1,7 @@
 /** Decides whether this machine may connect to an address that a customer names: public addresses only, by default. */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { metadataAddresses } from '../platform/member-networks.ts';
 
 /** Returns why connections to this address are refused, or null. */
 export function refusalOfAddress(address: string): string | null {
@@ -8,6 +9,7 @@ export function refusalOfAddress(address: string): string | null {
   if (!ipaddr.isValid(bare)) return `${address} is not an address`;
   const parsed = ipaddr.parse(bare);
   const range = parsed.range();
+  if (metadataAddresses.includes(bare)) return `${bare} is not on the public internet (cloud metadata)`;
   if (range !== 'unicast') return `${bare} is not on the public internet (${inWords(range)})`;
   // Only 2000::/3 is global IPv6. Addresses that embed IPv4 (mapped, NAT64, 6to4, Teredo) have other ranges.
   const isGlobal = parsed.kind() === 'ipv4' || (parsed.toByteArray()[0]! & 0xe0) === 0x20;

@@ -49,14 +49,15 @@ interface Guard {
 
 const loopback = ['127.0.0.0/8', '::1/128'].map(parseNetwork);
 
+/** Of Amazon, Google, Alibaba, Azure and Oracle; others are link-local. That of Azure looks like one of the public internet. */
+export const metadataAddresses = [
+  ...['fd00:ec2::254', 'fd20:ce::254', '100.100.100.200', '168.63.129.16', '192.0.0.192'],
+];
+
 const guards: Guard[] = [
   ...loopback.map((network) => ({ network, what: 'loopback' })),
   ...guarded('link-local', '169.254.0.0/16', 'fe80::/10'),
-  // Amazon, Google, Alibaba, Azure, Oracle; others are link-local.
-  ...guarded(
-    'a cloud metadata address',
-    ...['fd00:ec2::254', 'fd20:ce::254', '100.100.100.200', '168.63.129.16', '192.0.0.192'],
-  ),
+  ...guarded('a cloud metadata address', ...metadataAddresses),
   ...guarded('an IPv4 address inside IPv6 (NAT64, 6to4 or Teredo)', '64:ff9b::/96', '64:ff9b:1::/48'),
   ...guarded('an IPv4 address inside IPv6 (NAT64, 6to4 or Teredo)', '2002::/16', '2001::/32'),
 ];
