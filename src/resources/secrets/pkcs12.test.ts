@@ -2,12 +2,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyMatches } from './certificates.ts';
 import { readPayload, readTlsPayload } from './payload.ts';
+import { readBundle } from './pkcs12.ts';
 import type { SecretType } from './schema.ts';
 import { aCertificate } from './test-certificates.ts';
 
@@ -51,6 +53,14 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
       expect(errors).toEqual([]);
       expect(contents!.plaintext.toString()).toBe(stored);
     }
+  });
+
+  it('with many rounds delays no other work in threads, however many are read together', async () => {
+    const slow = bundle('-keypbe', 'NONE', '-iter', '200000');
+    const ended: string[] = [];
+    const work = Array.from({ length: 8 }, () => readBundle(slow).then(() => ended.push('bundle')));
+    await Promise.all([...work, stat(directory).then(() => ended.push('file'))]);
+    expect(ended[0]).toBe('file');
   });
 
   it('without a key is stored as CA certificates', async () => {

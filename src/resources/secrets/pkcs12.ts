@@ -4,10 +4,11 @@
  * Node 24 can use such a bundle but cannot return its contents (Node 26 can: `crypto.parsePKCS12` should then replace
  * this file). The MAC of the bundle is not verified: with an empty password it protects nothing, and the key is checked
  * against the certificate anyway. The bundle determines the rounds of key derivation, so they are limited and run off
- * the main thread.
+ * the main thread, in one thread: the few threads of the process also do the work on files for all clients.
  */
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
+import { limited } from '../../platform/turns.ts';
 import { BerError, child, type Element, integerOf, octetsOf, oidOf, readBer, tags } from './ber.ts';
 
 interface Bundle {
@@ -48,7 +49,8 @@ const ciphers: Record<string, { name: string; keyBytes: number }> = {
 /** Rounds of key derivation for a whole bundle: Firefox writes 600,000 for each of two parts, OpenSSL 2,048. */
 const maxRounds = 2_000_000;
 
-const derive = promisify(pbkdf2);
+const deriveInThread = promisify(pbkdf2);
+const inTurn = limited(1);
 
 /** True if the bytes have the outer structure of a bundle. Its contents are not checked. */
 export function isBundle(bytes: Buffer): boolean {
@@ -148,7 +150,8 @@ async function keyFrom(parameters: Element, keyBytes: number, rounds: Rounds): P
   const pseudorandom = parameters.children.slice(2).find((element) => element.tag === tags.sequence);
   const digest = pseudorandom ? digests[oidOf(child(pseudorandom, 0, tags.oid))] : 'sha1';
   if (!digest) throw unsupported();
-  return derive('', child(parameters, 0, tags.octets).content, count, keyBytes, digest);
+  const salt = child(parameters, 0, tags.octets).content;
+  return inTurn(() => deriveInThread('', salt, count, keyBytes, digest));
 }
 
 /** OpenSSL 1.1, LibreSSL and old Java write RC2 and triple DES by default. */
