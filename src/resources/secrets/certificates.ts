@@ -11,7 +11,7 @@ import { createPause } from '../../platform/event-loop.ts';
 import { refusalOfOpenSsl } from '../../platform/tls/certificate.ts';
 import { readBer, tags } from './ber.ts';
 import type { PemBlock } from './pem.ts';
-import { isOversized, oversized, signsFast } from './rsa-keys.ts';
+import { excessOf, hasLargeExponent, largeExponent, signsFast } from './rsa-keys.ts';
 
 const signInThread = promisify(sign);
 const verifyInThread = promisify(verify);
@@ -51,8 +51,9 @@ export async function readCertificates(encoded: Buffer[], path: string): Promise
     const nth = encoded.length > 1 ? i + 1 : null;
     const prefix = nth ? `certificate ${nth} ` : '';
     const certificate = certificateOf(bytes);
+    const excess = certificate && excessOf(certificate.publicKey);
     if (!certificate) errors.push({ path, message: `${prefix}is not an X.509 certificate` });
-    else if (isOversized(certificate.publicKey)) errors.push({ path, message: `${prefix}has ${oversized}` });
+    else if (excess !== null) errors.push({ path, message: `${prefix}has ${excess}` });
     else found.push({ certificate, path, nth });
   }
   return { found, errors };
@@ -111,6 +112,7 @@ export function readPrivateKeyBytes(bytes: Buffer, path: string, type = encoding
     if (bits > maxRsaBits) {
       return invalid(path, `the private key has ${bits} bits; use RSA of at most ${maxRsaBits} bits, or ECDSA`);
     }
+    if (hasLargeExponent(key)) return invalid(path, `the private key has ${largeExponent}; use 65537`);
     if (!keyTypes.has(key.asymmetricKeyType!)) {
       return invalid(path, `TLS does not support certificates with a ${key.asymmetricKeyType} key`);
     }

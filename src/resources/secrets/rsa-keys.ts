@@ -7,11 +7,24 @@ import { child, octetsOf, readBer, tags } from './ber.ts';
 
 /** For keys of certificates, which only verify. Private keys have a lower limit (certificates.ts). */
 const maxModulusBits = 8192;
-export const oversized = `an RSA key of more than ${maxModulusBits} bits`;
+/**
+ * As OpenSSL allows for keys of more than 3,072 bits. For shorter ones it allows any exponent: with one of 3,072 bits a verification takes
+ * a hundred times as long, and OpenSSL verifies each signature that it makes: then signatures take six times as long.
+ */
+const maxExponentBits = 64;
+export const largeExponent = `a public exponent of more than ${maxExponentBits} bits`;
 
 /** False for keys of other algorithms. */
-export function isOversized(key: KeyObject): boolean {
-  return (key.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusBits;
+export function hasLargeExponent({ asymmetricKeyDetails }: KeyObject): boolean {
+  return (asymmetricKeyDetails?.publicExponent ?? 0n) >= 2n ** BigInt(maxExponentBits);
+}
+
+/** Why the key of a certificate is too expensive, or null. */
+export function excessOf(key: KeyObject): string | null {
+  if ((key.asymmetricKeyDetails?.modulusLength ?? 0) > maxModulusBits) {
+    return `an RSA key of more than ${maxModulusBits} bits`;
+  }
+  return hasLargeExponent(key) ? `an RSA key with ${largeExponent}` : null;
 }
 
 /** RFC 8017, A.1.2. */

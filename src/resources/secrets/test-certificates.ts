@@ -2,7 +2,7 @@
  * Certificates, keys and revocation lists for tests, with given dates, issuers and keys. Writes just enough DER
  * for OpenSSL to read them. And the request that stores a text as a secret.
  */
-import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { writePem } from './pem.ts';
 
 interface Authority {
@@ -33,6 +33,30 @@ export function aKey(type: 'ec' | 'rsa' | 'ed25519' = 'ec', modulusLength = 2048
   if (type === 'rsa') return generateKeyPairSync('rsa', { modulusLength }).privateKey;
   if (type === 'ed25519') return generateKeyPairSync('ed25519').privateKey;
   return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+}
+
+/** An RSA key of 2,048 bits whose public exponent has this number of bits. */
+export function aKeyWithExponent(bits: number): KeyObject {
+  const jwk = aKey('rsa').export({ format: 'jwk' });
+  const numberOf = (text = '') => BigInt(`0x${Buffer.from(text, 'base64url').toString('hex')}`);
+  const textOf = (number: bigint) => {
+    const hex = number.toString(16);
+    return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').toString('base64url');
+  };
+  const [p, q] = [numberOf(jwk.p), numberOf(jwk.q)];
+  const order = (p - 1n) * (q - 1n);
+  let e = 2n ** BigInt(bits - 1) + 1n;
+  let d = inverseOf(e, order);
+  for (; d === null; d = inverseOf(e, order)) e += 2n;
+  const numbers = { e: textOf(e), d: textOf(d), dp: textOf(d % (p - 1n)), dq: textOf(d % (q - 1n)) };
+  return createPrivateKey({ key: { ...jwk, ...numbers }, format: 'jwk' });
+}
+
+/** Null: the number has no inverse. */
+function inverseOf(number: bigint, modulus: bigint): bigint | null {
+  let [a, b, x, y] = [number, modulus, 1n, 0n];
+  while (b !== 0n) [a, b, x, y] = [b, a % b, y, x - (a / b) * y];
+  return a === 1n ? (x + modulus) % modulus : null;
 }
 
 export function keyPemOf(key: KeyObject, type: 'pkcs8' | 'sec1' | 'pkcs1' = 'pkcs8'): string {
