@@ -1,6 +1,6 @@
 /** The load that requests for metrics cause, with a HAProxy that takes its time to answer. */
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
@@ -16,6 +16,8 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'requests for metri
   let host: TestHost;
   let exporter: ReturnType<typeof createExporter>;
   let asked: string[];
+  /** What HAProxy returns. */
+  let csv: string;
   const tenants = new Map([
     ['one', '1'],
     ['two', '1'],
@@ -25,6 +27,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'requests for metri
   beforeEach(async () => {
     host = testHost();
     asked = [];
+    csv = '';
     const ids = [...tenants.keys()];
     const listeners = new Map(ids.map((id) => [id, randomUUID()]));
     const nameOf = (command: string) => ids.find((id) => command.includes(listeners.get(id)!))!;
@@ -37,7 +40,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'requests for metri
           async ask([command]: string[]) {
             asked.push(nameOf(command!));
             await sleep(READING_MS);
-            return '';
+            return csv;
           },
         },
       } as unknown as Host,
@@ -67,6 +70,20 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'requests for metri
     // Two if all arrive during the first reading.
     expect(asked.length).toBeLessThan(10);
     expect(await statusOf(randomUUID())).toBe(404);
+  });
+
+  it('of clients that do not read the responses are limited for each tenant', async () => {
+    csv = `# pxname,svname,type,scur,\n${'listener_x,FRONTEND,0,1,\n'.repeat(10_000)}`;
+    const sent: ClientRequest[] = [];
+    const statuses = Array.from({ length: 101 }, () => {
+      const unread = request({ socketPath: host.layout.exporterSocket, path: '/one' }).end();
+      sent.push(unread.on('error', () => undefined));
+      return new Promise<number | undefined>((resolve) => unread.on('response', (found) => resolve(found.statusCode)));
+    });
+    expect((await Promise.all(statuses)).filter((status) => status !== 200)).toEqual([503]);
+    expect([await statusOf('two'), await statusOf('other')]).toEqual([503, 200]);
+    for (const unread of sent) unread.destroy();
+    await expect.poll(() => statusOf('two')).toBe(200);
   });
 
   it('of one tenant take turns, with pauses, and those of another do not wait', async () => {

@@ -3,7 +3,8 @@
  * tenants, so it is not used. HAProxy forwards requests to this socket with the id of the load balancer as path.
  *
  * Invariant: the metrics of one tenant take at most a third of the time of this process, because those of 3,000 members are 5 MB, and
- * its API serves all tenants. Requests that wait share the next reading of their load balancer.
+ * its API serves all tenants. Requests that wait share the next reading of their load balancer. Clients that do not read their responses
+ * hold descriptors and memory of this process, so a tenant has few at a time.
  *
  * Failure modes: while this process is down, HAProxy responds with 503.
  */
@@ -70,10 +71,14 @@ const KINDS: Record<string, { prefix: string; metrics: Metric[] }> = {
   },
 };
 
-/** Responds with 404 for load balancers that are not served, and with 503 while HAProxy does not respond. */
+/** Open requests of one tenant. */
+const MAX_OPEN = 100;
+
+/** Responds with 404 for load balancers that are not served, and with 503 while HAProxy does not respond or the tenant has too many requests. */
 export function createExporter(host: Host, log: Logger) {
   const path = host.layout.exporterSocket;
   const metrics = createReadings(host);
+  const open = new Map<string, number>();
   /** Whether it was started and not stopped, even if it cannot listen. */
   let wanted = false;
   let server: Server | null = null;
@@ -83,6 +88,15 @@ export function createExporter(host: Host, log: Logger) {
     await rm(path, { force: true });
     const listening = createServer((request, response) => {
       const id = (request.url ?? '').slice(1);
+      const tenant = host.specs.get(id)?.tenant ?? '';
+      const others = open.get(tenant) ?? 0;
+      if (others >= MAX_OPEN) return void response.writeHead(503).end();
+      open.set(tenant, others + 1);
+      response.once('close', () => {
+        const left = open.get(tenant)! - 1;
+        if (left === 0) open.delete(tenant);
+        else open.set(tenant, left);
+      });
       metrics(id).then(
         (text) => response.writeHead(text === null ? 404 : 200, { 'content-type': CONTENT_TYPE }).end(text ?? ''),
         (err: unknown) => {
