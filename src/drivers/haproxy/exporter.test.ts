@@ -70,6 +70,7 @@ describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'requests for metri
     // Two if all arrive during the first reading.
     expect(asked.length).toBeLessThan(10);
     expect(await statusOf(randomUUID())).toBe(404);
+    expect(await statusOf('one?query')).toBe(200);
   });
 
   it('of clients that do not read the responses are limited for each tenant', async () => {

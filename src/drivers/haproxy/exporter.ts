@@ -87,7 +87,8 @@ export function createExporter(host: Host, log: Logger) {
     makeRuntimeFolders(host.layout);
     await rm(path, { force: true });
     const listening = createServer((request, response) => {
-      const id = (request.url ?? '').slice(1);
+      // HAProxy replaces the path, and keeps the query of the client.
+      const id = request.url!.slice(1).replace(/\?.*/, '');
       const tenant = host.specs.get(id)?.tenant ?? '';
       const others = open.get(tenant) ?? 0;
       if (others >= MAX_OPEN) return void response.writeHead(503).end();
