@@ -137,6 +137,28 @@ it('the key file of another installation is refused at a start', timeout, async 
   expect((await (await yard.start(['serve'])).stop()).code).toBe(0);
 });
 
+it('an agent refuses the key file of another installation', timeout, async () => {
+  yard = await openYard(settings);
+  const server = await yard.start(['serve']);
+  const env = { DATABASE_URL: yard.databaseUrl(), CLOUDYARD_HOST_NAME: 'h1', CLOUDYARD_HOST_ADDRESS: '127.0.0.1' };
+  const run = (keyFile: string) =>
+    yard.run(['host', '--region', '1'], {
+      ...env,
+      CLOUDYARD_DATA_DIR: join(yard.folder, 'agent'),
+      CLOUDYARD_KEY_FILE: keyFile,
+    });
+  const other = join(yard.folder, 'other.keys');
+  writeFileSync(other, `other ${randomBytes(32).toString('base64')}\n`);
+  expect(await run(other)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`${other} is not the key file of this database`),
+  });
+  expect(await run(join(yard.dataDir, 'secret.keys'))).toMatchObject({
+    stderr: expect.stringContaining('region 1 has no "hosts" in the regions file'),
+  });
+  await server.stop();
+});
+
 describe('a key file that is missing', () => {
   it('is not created by a rotation; if it is lost, secrets are renewed with another one', timeout, async () => {
     yard = await openYard(settings);
