@@ -23,7 +23,8 @@ interface HostPlace {
 
 /**
  * A predecessor that ended in order has no incarnation. If it left its lease and that is still valid, the host still
- * serves. Otherwise the lease must have ended for longer than the host may have served.
+ * serves. Otherwise, or if the address shows another machine, the lease must have ended for longer than the host may have
+ * served.
  */
 const acquireText = `
   insert into hosts as h (region_id, name, address, interface, incarnation, lease_until, report, joined_at, started_at)
@@ -32,7 +33,7 @@ const acquireText = `
     incarnation = excluded.incarnation, lease_until = excluded.lease_until, report = excluded.report,
     started_at = excluded.started_at,
     converged = h.converged and h.incarnation is null and h.lease_until > clock_timestamp()
-  where h.incarnation is null
+  where h.incarnation is null and h.address = excluded.address
     or h.lease_until + interval '${stopMarginSeconds} seconds' < clock_timestamp()
   returning state, converged`;
 

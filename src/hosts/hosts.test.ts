@@ -1,7 +1,6 @@
 /** Publishing, leases and agents, with a real PostgreSQL and agents in one process. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
-import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DriverError } from '../errors/driver-error.ts';
@@ -375,14 +374,5 @@ describe('a host', () => {
     await eventually(() => expect(h1!.calls).toContain('missed 2 converged'));
     h1!.failures.clear();
     await eventually(() => expect(h1!.views.at(-1)?.hosts[1]?.converged).toBe(true));
-  });
-
-  it('writes until when it may hold addresses, in seconds of /proc/uptime', async (t) => {
-    const region = await openRegion(t);
-    const [h1] = await region.startAll('h1');
-    await eventually(() => expect(h1!.calls).toContain('serve'));
-    const until = Number(readFileSync(leaseFileOf(h1!.dataDir), 'utf8'));
-    expect(until).toBeGreaterThan(uptime() - 30);
-    expect(until).toBeLessThanOrEqual(uptime() + 2);
   });
 });
