@@ -5,13 +5,14 @@
  * successful renewal. Only intervals are measured, so the clocks of the host and of the database may differ.
  *
  * Failure modes: a renewal that fails or hangs is retried until the lease ends. The clock counts while the machine is
- * suspended, so a process that was stopped notices at once that its lease has ended.
+ * suspended, so a process that was stopped notices at once that its lease has ended. If the file cannot be written for the time
+ * of a lease, for example on a disk that became read-only, the lease is given up.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { writeDeadline } from '../platform/deadline-file.ts';
 import type { Logger } from '../platform/log.ts';
 import { type Incarnation, type Renewed, renewLease } from './agent-store.ts';
 import type { HostReport } from './table.ts';
@@ -46,11 +47,21 @@ export function startLease(options: LeaseOptions) {
   let wake = new AbortController();
   let until = options.acquiredAt + leaseSeconds;
   let mayHold = false;
+  /** Since when the file cannot be written. The host loses its addresses, so it must not count as serving. */
+  let unwrittenSince: number | null = null;
   let reporting: Promise<void> | null = null;
 
+  const discardFile = () => {
+    try {
+      removeFile(file);
+    } catch (error) {
+      // Its time passes.
+      log.error({ err: error, file }, 'cannot remove the file of a lease that ended');
+    }
+  };
   const lose = (why: string) => {
     if (lost.signal.aborted) return;
-    removeFile(file);
+    discardFile();
     log.error({ host: host.name, why }, 'the lease of this host is lost');
     lost.abort(new Error(why));
     over.abort();
@@ -58,8 +69,19 @@ export function startLease(options: LeaseOptions) {
   };
   const writeFile = () => {
     if (lost.signal.aborted) return;
-    if (mayHold) replaceFile(file, `${until.toFixed(2)}\n`);
+    if (mayHold) writeDeadline(file, until.toFixed(2));
     else removeFile(file);
+  };
+  const refreshFile = () => {
+    try {
+      writeFile();
+      unwrittenSince = null;
+    } catch (error) {
+      if (unwrittenSince === null)
+        log.error({ err: error, file }, 'cannot write until when this host may hold addresses');
+      unwrittenSince ??= now();
+      if (now() - unwrittenSince >= leaseSeconds) lose('its file cannot be written');
+    }
   };
   const watch = setInterval(() => now() >= until && lose('it was not renewed in time'), watchMs);
 
@@ -71,7 +93,8 @@ export function startLease(options: LeaseOptions) {
     // The process may have been stopped since; the watch has not noticed yet.
     if (now() >= until) return lose('it was not renewed in time');
     until = startedAt + leaseSeconds;
-    writeFile();
+    refreshFile();
+    if (over.signal.aborted) return;
     reporting ??= reportRenewed(renewed).finally(() => (reporting = null));
   };
   const reportRenewed = (renewed: Renewed) =>
@@ -98,7 +121,7 @@ export function startLease(options: LeaseOptions) {
     async stop(keepFile: boolean): Promise<void> {
       over.abort();
       clearInterval(watch);
-      if (!keepFile) removeFile(file);
+      if (!keepFile) discardFile();
       await ended;
       await reporting;
     },
@@ -106,13 +129,6 @@ export function startLease(options: LeaseOptions) {
 }
 
 export type Lease = ReturnType<typeof startLease>;
-
-/** Readers see the old text or the new one. */
-function replaceFile(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(`${file}.new`, text);
-  renameSync(`${file}.new`, file);
-}
 
 /** The file need not exist. */
 export function removeFile(file: string): void {

@@ -89,3 +89,16 @@ it('does not keep an address that was being added when the group was given up', 
   await expect(taken).rejects.toThrow('is lost');
   expect(here).toEqual(new Set());
 });
+
+it('is given up while the time until which its server may run cannot be written', async () => {
+  const respond = async () => new Set(['a']);
+  let isWritable = true;
+  const mayServeFor = () => {
+    if (!isWritable) throw new Error('EROFS: read-only file system');
+  };
+  const { group, share } = groupWith({ start: respond, probe: respond, mayServeFor });
+  group.shares.set('a', share);
+  await group.takeOver();
+  isWritable = false;
+  await expect.poll(group.isHeld).toBe(false);
+});

@@ -6,11 +6,11 @@
  * not renewed, because this process may be frozen. It is ended with SIGKILL: what clients were promised is in the cluster, and
  * clients send the rest again.
  */
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { writeDeadline } from '../../platform/deadline-file.ts';
 import { superviseDaemon, type Daemon, type DaemonOptions } from '../../platform/daemon.ts';
 import type { Logger } from '../../platform/log.ts';
 import { isRunning, processIn } from '../../platform/running-processes.ts';
@@ -126,10 +126,7 @@ export function groupServer(options: GroupServerOptions) {
     /** Ganesha ends after this time, unless another call extends it. */
     mayServeFor(ms: number): void {
       const hundredths = Math.floor(uptime() * 100 + ms / 10);
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      // The watcher reads the old or the new file.
-      writeFileSync(`${files.validUntil}.new`, `${hundredths}\n`);
-      renameSync(`${files.validUntil}.new`, files.validUntil);
+      writeDeadline(files.validUntil, String(hundredths));
     },
     /** The supervisor starts it again. */
     restart: () => daemon?.signal('SIGKILL'),

@@ -153,8 +153,10 @@ function groupLock({ address, host, records, log }: TenureOptions, onRenewed: (v
       lastRenewal = renewal;
       const isHeld = await renewal;
       if (isHeld && !isAbandoned) {
-        validUntil = Math.max(validUntil, began + LOCK_SECONDS * 1000 - MARGIN_MS);
-        onRenewed(validUntil - performance.now());
+        const until = Math.max(validUntil, began + LOCK_SECONDS * 1000 - MARGIN_MS);
+        // If it fails, Ganesha ends, so the tenure must end, too.
+        onRenewed(until - performance.now());
+        validUntil = until;
       }
       return isHeld;
     },
