@@ -34,6 +34,13 @@ export const observedChannel = (regionId: number) => `cloudyard_observed_${regio
 /** SQL: whether changes wait for the host `h`. */
 export const serves = `(h.converged and h.lease_until + interval '${stopMarginSeconds} seconds' > clock_timestamp())`;
 
+/** SQL: whether the host `h`, whose lease is valid, serves nothing for a reason that does not pass by itself. */
+export const isStuck = `(h.lease_until > clock_timestamp() and h.state = 'active' and not h.converged
+  and h.started_at < clock_timestamp() - interval '2 minutes')`;
+
+/** Of such a host. */
+export const notServing = 'serves nothing: it cannot converge or serve; its log has the reason';
+
 export interface Key {
   kind: string;
   id: string;
@@ -164,6 +171,8 @@ export interface HostRow extends HostView {
   report: HostReport;
   joinedAt: Date;
   startedAt: Date;
+  /** Its lease is valid, but it has not converged for minutes. */
+  isStuck: boolean;
   /** Published states that it has not applied, as of its last report. */
   pendingChanges: number;
 }
@@ -171,7 +180,7 @@ export interface HostRow extends HostView {
 const hostColumns = `h.region_id as "regionId", h.name, h.address, h.interface, h.state, h.converged,
   h.lease_until > clock_timestamp() as "leaseValid", h.lease_until as "leaseUntil",
   extract(epoch from h.lease_until - clock_timestamp())::float8 as "leaseSeconds",
-  h.report, h.joined_at as "joinedAt", h.started_at as "startedAt"`;
+  h.report, h.joined_at as "joinedAt", h.started_at as "startedAt", ${isStuck} as "isStuck"`;
 
 /** By what the host reports: to compare its observations with all published states would cost seconds in a large region. */
 const pendingChanges = `(select count(*) from published_states p where p.region_id = h.region_id

@@ -4,7 +4,7 @@
  */
 import type { DriverStatus } from '../platform/driver-status.ts';
 import { createDistantLeases, type HostWatchOptions } from './distant-leases.ts';
-import { type HostRow, hostsOfRegion } from './store.ts';
+import { type HostRow, hostsOfRegion, notServing } from './store.ts';
 
 type SeenHost = Omit<HostRow, 'pendingChanges'>;
 
@@ -46,11 +46,12 @@ export async function startHostWatch(options: HostWatchOptions) {
 export type HostWatch = Awaited<ReturnType<typeof startHostWatch>>;
 
 function statusOfHost(host: SeenHost): DriverStatus {
-  return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy: host.leaseValid, ...descriptionOf(host) };
+  const healthy = host.leaseValid && !host.isStuck;
+  return { driver: 'agent', kind: `host ${host.name}`, real: true, healthy, ...descriptionOf(host) };
 }
 
 /** One sentence, and the command that fixes it. */
-function descriptionOf({ regionId, name, state, leaseValid, converged, leaseSeconds }: SeenHost) {
+function descriptionOf({ regionId, name, state, leaseValid, converged, isStuck, leaseSeconds }: SeenHost) {
   if (!leaseValid) {
     return {
       detail: `its lease ended ${Math.round(-leaseSeconds)} s ago`,
@@ -58,5 +59,6 @@ function descriptionOf({ regionId, name, state, leaseValid, converged, leaseSeco
     };
   }
   if (state !== 'active') return { detail: state, remedy: `cloudyard host undrain ${regionId} ${name}` };
+  if (isStuck) return { detail: notServing, remedy: `journalctl -u cloudyard-host@${regionId}    # on ${name}` };
   return { detail: converged ? 'serves' : 'converges' };
 }

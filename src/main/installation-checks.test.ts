@@ -107,6 +107,24 @@ it('certificates in files are checked with their keys: of HTTPS and of registrie
   expect(await failed(files)).toEqual({});
 });
 
+it('a host of several that is away, or does not converge for minutes, is a problem', async () => {
+  const add = (name: string, { lease = 'now() + interval $$10 s$$', started = 'now()', converged = true }) =>
+    query(`insert into hosts (region_id, name, address, lease_until, converged, report, joined_at, started_at)
+      values (1, '${name}', '10.0.0.1', ${lease}, ${converged}, '{}', now(), ${started})`);
+  const longAgo = `now() - interval '1 hour'`;
+  await add('serves', { started: longAgo });
+  await add('starts', { converged: false });
+  await add('away', { lease: longAgo });
+  await add('stuck', { started: longAgo, converged: false });
+  expect(await failed()).toEqual({
+    'host away': expect.stringMatching(/^its lease ended 3600 s ago \| .*host forget 1 away/),
+    'host stuck': expect.stringMatching(/^serves nothing: .* \| journalctl -u cloudyard-host@1 /),
+  });
+  await query(`update hosts set state = 'drained' where name = 'stuck'`);
+  expect(Object.keys(await failed())).toEqual(['host away']);
+  await query('delete from hosts');
+});
+
 it('the certificate from ACME is checked, and why there is none', async () => {
   const keyFile = join(folder, 'acme.keys');
   const acme = {

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
+import { isStuck, notServing } from '../hosts/store.ts';
 import { runChild } from '../platform/child-process.ts';
 import { dayMs } from '../platform/clock.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
@@ -336,14 +337,18 @@ async function checkBackups(client: pg.Client, { backup }: Settings): Promise<Fi
 
 /** Hosts of regions that have several. */
 async function checkHosts(client: pg.Client): Promise<Finding[]> {
-  const { rows } = await client.query<{ region: number; name: string; lease: number; state: string }>(
-    `select region_id as region, name, state, extract(epoch from lease_until - clock_timestamp())::float8 as lease
-     from hosts order by region_id, name`,
+  const { rows } = await client.query<{ region: number; name: string; lease: number; state: string; stuck: boolean }>(
+    `select region_id as region, name, state, extract(epoch from lease_until - clock_timestamp())::float8 as lease,
+       ${isStuck} as stuck
+     from hosts h order by region_id, name`,
   );
-  return rows.map(({ region, name, lease, state }) => {
-    const ok = lease > 0;
-    const detail = ok ? state : `its lease ended ${Math.round(-lease)} s ago`;
-    const remedy = `${program} host forget ${region} ${name}    # if it does not return`;
-    return { name: `host ${name}`, ok, detail, remedy };
+  return rows.map(({ region, name: host, lease, state, stuck }) => {
+    const name = `host ${host}`;
+    if (lease <= 0) {
+      const remedy = `${program} host forget ${region} ${host}    # if it does not return`;
+      return { name, ok: false, detail: `its lease ended ${Math.round(-lease)} s ago`, remedy };
+    }
+    const remedy = `journalctl -u cloudyard-host@${region}    # on ${host}`;
+    return { name, ok: !stuck, detail: stuck ? notServing : state, remedy };
   });
 }
