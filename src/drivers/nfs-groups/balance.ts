@@ -1,12 +1,14 @@
 /**
  * Spreads the NFS groups over the hosts. Every host polls the locks of the groups. A free group is taken by the host that should
- * have it (placement.ts); the others wait a little longer each, in case it cannot.
+ * have it (placement.ts); the others wait a little longer each, in case it cannot. No group is handed over to a host that could not
+ * (avoided-hosts.ts).
  */
 import { eligibleHosts, type RegionView } from '../../hosts/part.ts';
 import type { Logger } from '../../platform/log.ts';
 import { joined } from '../../platform/turns.ts';
 import type { NfsGroup } from './group.ts';
-import { isOverloaded, rankFor, type Placement } from './placement.ts';
+import { avoidedHosts } from './avoided-hosts.ts';
+import { hostsBefore, isOverloaded, type Placement } from './placement.ts';
 import type { GroupRecords } from './records.ts';
 
 interface HostPlace {
@@ -26,6 +28,8 @@ export const POLL_MS = 250;
 const RANK_MS = 750;
 /** A host hands a group over when it has held too many for so long: another one may be starting. */
 export const REBALANCE_MS = 30_000;
+/** When a host takes a group back that it has handed over and nobody has taken. */
+const TAKE_BACK_MS = 5000;
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5000;
 
@@ -51,7 +55,7 @@ const nothingObserved: Observed = {
 /** Neither takes nor gives up a group before `start`. */
 export function groupBalance(options: GroupBalanceOptions) {
   const { groups, log } = options;
-  const { placement, takeIfDue, giveUp, isTaking, forget } = observedGroups(options);
+  const { receivers, takeIfDue, giveUp, isTaking, forget } = observedGroups(options);
   /** Whether free groups are taken. */
   let isAccepting = false;
   let polling: NodeJS.Timeout | undefined;
@@ -60,7 +64,7 @@ export function groupBalance(options: GroupBalanceOptions) {
 
   /** Hands a group over, if due. Not awaited: the cluster may be slow, and the other groups are polled meanwhile. */
   const rebalance = (): void => {
-    if (!isAccepting || !isOverloaded(placement())) overloadedSince = null;
+    if (!isAccepting || !isOverloaded(receivers())) overloadedSince = null;
     else overloadedSince ??= performance.now();
     if (isHandingOver || overloadedSince === null || performance.now() - overloadedSince < REBALANCE_MS) return;
     const group = [...groups.values()].find((each) => each.isServing());
@@ -109,6 +113,7 @@ export function groupBalance(options: GroupBalanceOptions) {
 /** What this host knows about each group, and how it takes one or gives it up. */
 function observedGroups({ groups, current, log }: GroupBalanceOptions) {
   const observed = new Map<string, Observed>();
+  const avoided = avoidedHosts();
 
   const observedOf = (group: string): Observed => {
     const seen = observed.get(group) ?? { ...nothingObserved };
@@ -128,7 +133,12 @@ function observedGroups({ groups, current, log }: GroupBalanceOptions) {
   };
 
   return {
-    placement,
+    /** The placement with the hosts that groups may be handed over to. */
+    receivers(): Placement {
+      const placed = placement();
+      avoided.retain(placed.eligible);
+      return { ...placed, eligible: placed.eligible.filter((host) => !avoided.has(host)) };
+    },
 
     /** Takes a group that is free, when it is the turn of this host. */
     async takeIfDue(group: NfsGroup, isAccepting: () => boolean): Promise<void> {
@@ -139,8 +149,12 @@ function observedGroups({ groups, current, log }: GroupBalanceOptions) {
       }
       if (group.shares.size === 0 || seen.isTaking || !(await isFree(group, seen, current()))) return;
       const { self } = current().region;
-      const rank = rankFor(group.address, placement(), seen.previous === self ? null : seen.previous);
-      if (isAccepting() && rank !== null && isDue(seen, rank)) take(group, seen, log);
+      const previous = seen.previous === self ? null : seen.previous;
+      const before = hostsBefore(group.address, placement(), previous);
+      if (!isAccepting() || before === null || !isDue(seen, before.length)) return;
+      take(group, seen, log, () => {
+        for (const host of new Set([...before, previous])) if (host !== null) avoided.add(host);
+      });
     },
 
     /**
@@ -154,7 +168,7 @@ function observedGroups({ groups, current, log }: GroupBalanceOptions) {
         log.warn({ nfsGroup: group.address, err }, 'the group is not handed over: the cluster is away');
         return false;
       }
-      observedOf(group.address).retryAt = performance.now() + REBALANCE_MS;
+      observedOf(group.address).retryAt = performance.now() + TAKE_BACK_MS;
       const { released } = await group.end();
       await released;
       return true;
@@ -189,12 +203,15 @@ function isDue({ freeSince, retryAt }: Observed, rank: number): boolean {
 }
 
 /** Not awaited: it takes seconds, and the other groups are polled meanwhile. */
-function take(group: NfsGroup, seen: Observed, log: Logger): void {
+function take(group: NfsGroup, seen: Observed, log: Logger, onTaken: () => void): void {
   seen.isTaking = true;
   void group
     .takeOver()
     .then(
-      () => (seen.retryMs = FIRST_RETRY_MS),
+      (isTaken) => {
+        seen.retryMs = FIRST_RETRY_MS;
+        if (isTaken) onTaken();
+      },
       (err: unknown) => {
         log.error({ nfsGroup: group.address, err }, 'cannot take over the group');
         seen.retryAt = performance.now() + seen.retryMs;

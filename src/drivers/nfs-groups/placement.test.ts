@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOverloaded, rankFor, type Placement } from './placement.ts';
+import { hostsBefore, isOverloaded, type Placement } from './placement.ts';
 
 const hosts = ['h1', 'h2', 'h3'];
 const groups = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'];
@@ -9,7 +9,7 @@ const placed = (self: string, holders: (string | null)[], eligible = hosts): Pla
   holders: new Map(groups.map((group, at) => [group, holders[at] ?? null])),
 });
 const ranks = (group: string, holders: (string | null)[], previous: string | null = null, eligible = hosts) =>
-  hosts.map((self) => rankFor(group, placed(self, holders, eligible), previous));
+  hosts.map((self) => hostsBefore(group, placed(self, holders, eligible), previous)?.length ?? null);
 
 describe('the placement of NFS groups', () => {
   it('spreads free groups over the hosts', () => {

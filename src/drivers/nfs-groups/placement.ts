@@ -10,11 +10,15 @@ export interface Placement {
 }
 
 /**
- * How many hosts should take a free group before this one: those that hold fewer groups; of several, the order depends on the
+ * The hosts that should take a free group before this one: those that hold fewer groups; of several, the order depends on the
  * group, so that the groups of a host that died spread over the others. The host whose lock expired (`previous`) comes last.
  * Null: this host must not take it.
  */
-export function rankFor(group: string, { self, eligible, holders }: Placement, previous: string | null): number | null {
+export function hostsBefore(
+  group: string,
+  { self, eligible, holders }: Placement,
+  previous: string | null,
+): string[] | null {
   if (!eligible.includes(self)) return null;
   const names = [...eligible].sort();
   const first = [...holders.keys()].sort().indexOf(group) % names.length;
@@ -22,7 +26,7 @@ export function rankFor(group: string, { self, eligible, holders }: Placement, p
   const order = rotated.sort(
     (a, b) => Number(a === previous) - Number(b === previous) || countOf(a, holders) - countOf(b, holders),
   );
-  return order.indexOf(self);
+  return order.slice(0, order.indexOf(self));
 }
 
 /** Whether this host should hand a group over: another one holds at least two fewer. */
