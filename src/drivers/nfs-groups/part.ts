@@ -112,7 +112,8 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
 
     async drain(signal) {
       balance.refuseGroups();
-      await drainGroups({ groups: groups.all, giveUp: balance.giveUp, isTaking: balance.isTaking, current, signal });
+      const { giveUp, isTaking } = balance;
+      await drainGroups({ groups: groups.all, giveUp, isTaking, current, signal, log });
     },
 
     status: () => statusOf(running?.bridge.problem() ?? null, served(), groups.all.size),
