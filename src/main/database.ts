@@ -2,7 +2,7 @@
 import { connect, type ConnectionOptions, type Db, type PoolOptions } from '../platform/db.ts';
 import { joinEmbeddedPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/log.ts';
-import { sharedSessions, sharesSessions } from '../platform/pooler.ts';
+import { connectionProblem, queryTimeoutMs, sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import type { CoreSettings } from '../platform/settings.ts';
 import { withClient } from '../platform/with-client.ts';
 import type { ShutdownSteps } from './shutdown.ts';
@@ -55,10 +55,10 @@ export async function openDatabase(settings: CoreSettings, log: Logger, { isSupe
 }
 
 async function checkConnection(url: string): Promise<void> {
-  const config = { connectionString: url, connectionTimeoutMillis: 5000 };
+  const config = { connectionString: url, connectionTimeoutMillis: 5000, query_timeout: queryTimeoutMs };
   const isShared = await withClient(config, (client) => sharesSessions(client, config)).catch((cause: Error) => {
     // A host name with two addresses fails with an AggregateError, which has no message.
-    const reason = cause.message || (cause as AggregateError).errors?.[0]?.message;
+    const reason = connectionProblem(cause) || (cause as AggregateError).errors?.[0]?.message;
     throw new Error(`the database ${withoutPassword(url)} cannot be reached: ${reason}`, { cause });
   });
   if (isShared) throw new Error(`the database ${withoutPassword(url)} ${sharedSessions}`);

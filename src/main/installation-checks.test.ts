@@ -248,3 +248,19 @@ it('a PostgreSQL without a free connection is reported with the setting that lim
     database: expect.stringMatching(/too many clients already \| runuser .* 'show max_connections' /),
   });
 });
+
+it('a pooler without a free session is reported, and ends the check', async () => {
+  // AuthenticationOk and ReadyForQuery.
+  const accepted = Buffer.from('5200000008000000005a0000000549', 'hex');
+  const pooler = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write(accepted));
+  });
+  pooler.listen(0, '127.0.0.1');
+  await once(pooler, 'listening');
+  onTestFinished(() => void pooler.close());
+  const { port } = pooler.address() as AddressInfo;
+  expect(await failed({ DATABASE_URL: `postgres://me@127.0.0.1:${port}/full` })).toEqual({
+    database: expect.stringMatching(/a pooler may have no free session .* doctor {4}# when PostgreSQL answers$/),
+  });
+}, 20_000);

@@ -18,7 +18,7 @@ import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
-import { sharedSessions, sharesSessions } from '../platform/pooler.ts';
+import { connectionProblem, queryTimeoutMs, sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
@@ -178,17 +178,18 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     const detail = 'the embedded PostgreSQL is not running, so nothing in the database was checked';
     return [{ name, ok: true, detail }];
   }
-  const config = { ...connection, connectionTimeoutMillis: 5000, application_name: 'cloudyard doctor' };
+  const limits = { connectionTimeoutMillis: 5000, query_timeout: queryTimeoutMs };
+  const config = { ...connection, ...limits, application_name: 'cloudyard doctor' };
   const check = async (client: pg.Client): Promise<Finding[]> => {
     if (!(await sharesSessions(client, config))) return checksIn(client, settings);
     return [{ name, ok: false, detail: sharedSessions, remedy: `${program} doctor    # when you have set it` }];
   };
   return withClient(config, check).catch((error: Error) => {
-    const detail = `cannot be checked: ${error.message}`;
+    const detail = `cannot be checked: ${connectionProblem(error)}`;
     const remedy =
       shortageOf(error) === 'has too many connections'
         ? asSuperuser('show max_connections', '; raise it with alter system, then restart PostgreSQL')
-        : `${program} doctor    # when PostgreSQL runs`;
+        : `${program} doctor    # when PostgreSQL answers`;
     return [{ name, ok: false, detail, remedy }];
   });
 }

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { openDatabase } from '../main/database.ts';
 import { readSettings } from '../main/settings.ts';
+import { isBusy } from './db-errors.ts';
 import { silentLogger } from './log.ts';
 import { sharesSessions } from './pooler.ts';
 import { checkoutPlaces } from './program-files.ts';
@@ -22,8 +23,8 @@ const accepted = Buffer.concat([
   message('Z', Buffer.from('I')),
 ]);
 
-/** As PgBouncer: `transaction` gives the sessions of two clients to one backend, `session` one to each. */
-async function openPooler(mode: 'transaction' | 'session') {
+/** As PgBouncer: `transaction` gives the sessions of two clients to one backend, `session` one to each; `exhausted` has none. */
+async function openPooler(mode: 'transaction' | 'session' | 'exhausted') {
   const { host, port, user, database } = inject('postgres') as Record<string, string>;
   const config = { host: host!, port: Number(port), user: user!, database: database! };
   const openBackend = async () => {
@@ -39,6 +40,7 @@ async function openPooler(mode: 'transaction' | 'session') {
   const server = createServer((client) => {
     client.on('error', () => {});
     client.once('data', async () => {
+      if (mode === 'exhausted') return client.write(accepted);
       const backend = shared ?? (await openBackend());
       // A query and its answer, each in one piece.
       client.on('data', (query) => {
@@ -77,3 +79,15 @@ it('a start behind a pooler that shares sessions fails, and names the remedy', a
     /^the database postgres:\/\/\w+:…@127\.0\.0\.1:\d+\/\w+ is behind a pooler that shares its sessions .*; set pool_mode = session/,
   );
 });
+
+it('a start behind a pooler without a free session names the cause, and does not wait for the pooler', async () => {
+  const { user, port, database } = await openPooler('exhausted');
+  const url = `postgres://${user}@127.0.0.1:${port}/${database}`;
+  const settings = readSettings({ DATABASE_URL: url }, checkoutPlaces('/checkout'), false);
+  const error = await openDatabase(settings, silentLogger).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({
+    message: expect.stringMatching(/ cannot be reached: it accepts connections .* \(PgBouncer: default_pool_size\)$/),
+  });
+  // Repeated by a server, as if PostgreSQL itself had no free connection.
+  expect(isBusy(error)).toBe(true);
+}, 20_000);

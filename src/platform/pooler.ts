@@ -11,6 +11,18 @@ export const sharedSessions =
   'is behind a pooler that shares its sessions (PgBouncer: pool_mode is transaction or statement); ' +
   'set pool_mode = session, or connect to PostgreSQL directly';
 
+/**
+ * How long a check waits for the answer to a query. A pooler accepts a connection before it has a session of PostgreSQL for it, and
+ * the first query waits for one.
+ */
+export const queryTimeoutMs = 5000;
+
+/** Why a query had no answer in time; other errors: their message. For messages, after `the database …` or `cannot be checked`. */
+export function connectionProblem({ message }: Error): string {
+  if (message !== 'Query read timeout') return message;
+  return 'it accepts connections and does not answer queries; a pooler may have no free session (PgBouncer: default_pool_size)';
+}
+
 /** A busy pooler may give two clients different sessions by chance. */
 const attempts = 3;
 /** A pooler in session mode may have no second session. */
