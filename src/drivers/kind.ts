@@ -30,6 +30,8 @@ export interface DriverPort extends OwnPort {
   /** The setting that changes it; absent: fixed, or not in use with these settings. */
   setting?: string;
   host?: string;
+  /** The service that the Debian package of its program starts on this port, with a configuration of its own. */
+  packageService?: string;
 }
 
 /** A driver that makes resources real on one host. */

@@ -111,7 +111,7 @@ const fileShare = hostDriver({
     };
   },
   ports: ({ host, port, mountPort, version3 }) => [
-    { daemon: 'NFS', port, host, setting: 'CLOUDYARD_NFS_PORT' },
+    { daemon: 'NFS', port, host, setting: 'CLOUDYARD_NFS_PORT', packageService: 'nfs-ganesha.service' },
     { daemon: 'mountd', port: mountPort, host, ...(version3 && { setting: 'CLOUDYARD_NFS_MOUNT_PORT' }) },
     { daemon: 'rpcbind', port: rpcbindPort },
   ],
@@ -236,7 +236,9 @@ const registry = hostDriver({
       moves: false,
     };
   },
-  ports: ({ host, port }) => [{ daemon: 'registry', port, host, setting: 'CLOUDYARD_REGISTRY_PORT' }],
+  ports: ({ host, port }) => [
+    { daemon: 'registry', port, host, setting: 'CLOUDYARD_REGISTRY_PORT', packageService: 'docker-registry.service' },
+  ],
   endpoints: ({ host }) => [{ name: 'registry', host, port: null }],
   programs: [{ name: 'docker-registry', package: 'docker-registry' }],
   storagePrograms: [

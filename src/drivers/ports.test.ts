@@ -54,6 +54,20 @@ describe('findBusyPort', () => {
     expect(await findBusyPort([{ daemon: 'NFS', port: proposed, host: '127.0.0.1', setting }], dataDir)).toBeNull();
   });
 
+  it('names the service that the Debian package of the program has started, and the command that ends it', async () => {
+    const port = await listening();
+    const ports = [{ daemon: 'NFS', port, host: '127.0.0.1', setting, packageService: 'nfs-ganesha.service' }];
+    expect(await findBusyPort(ports, dataDir, () => 'nfs-ganesha.service')).toMatchObject({
+      detail: expect.stringMatching(/ \(process \d+\), nfs-ganesha\.service of its Debian package$/),
+      remedy: 'sudo systemctl disable --now nfs-ganesha.service && npm start',
+    });
+    // The operator runs another service there.
+    for (const service of ['nfs-kernel-server.service', null]) {
+      const busy = await findBusyPort(ports, dataDir, () => service);
+      expect(busy!.remedy).toMatch(/^CLOUDYARD_NFS_PORT=/);
+    }
+  });
+
   it('ignores a daemon of this data directory, which a start adopts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'cloudyard-ports-daemon-'));
     cleanups.push(() => rmSync(folder, { recursive: true }));

@@ -4,6 +4,7 @@ import { createServer, type ListenOptions } from 'node:net';
 import { resolve, sep } from 'node:path';
 import { readExisting, readOrEmpty } from '../platform/read-or-empty.ts';
 import { descriptorsOf, pidsOfHost } from '../platform/running-processes.ts';
+import { serviceIn } from '../platform/service-manager.ts';
 import type { DriverPort } from './kind.ts';
 import { isOwnAddress } from './own-host.ts';
 
@@ -12,7 +13,7 @@ interface BusyPort {
   /** The process that has it; null if /proc does not say. */
   pid: number | null;
   detail: string;
-  /** A command that starts Cloudyard with a free port. */
+  /** A command that starts Cloudyard with a free port, or without the service of the Debian package on this one. */
   remedy: string;
 }
 
@@ -20,14 +21,23 @@ interface BusyPort {
 export const busyPortSeconds = 5;
 
 /** The first port that another program has. A daemon of this data directory keeps its port over restarts of Cloudyard. */
-export async function findBusyPort(ports: readonly DriverPort[], dataDir: string): Promise<BusyPort | null> {
-  for (const { port, host, setting } of ports) {
+export async function findBusyPort(
+  ports: readonly DriverPort[],
+  dataDir: string,
+  serviceOf = serviceOfProcess,
+): Promise<BusyPort | null> {
+  for (const { port, host, setting, packageService } of ports) {
     if (setting === undefined || (await isFree(port, host))) continue;
     const holder = holderOf(port);
     if (holder && writesBelow(holder.pid, dataDir)) continue;
     const program = holder ? `${holder.name} (process ${holder.pid})` : 'another program';
+    const found = { port, pid: holder?.pid ?? null };
+    if (packageService !== undefined && holder && serviceOf(holder.pid) === packageService) {
+      const detail = `port ${port} is in use by ${program}, ${packageService} of its Debian package`;
+      return { ...found, detail, remedy: `sudo systemctl disable --now ${packageService} && npm start` };
+    }
     const remedy = `${setting}=${await freePortLike(port, host)} npm start`;
-    return { port, pid: holder?.pid ?? null, detail: `port ${port} is in use by ${program}`, remedy };
+    return { ...found, detail: `port ${port} is in use by ${program}`, remedy };
   }
   return null;
 }
@@ -78,6 +88,8 @@ export function holderOf(port: number): { pid: number; name: string } | null {
   const pid = pidsOfHost().find((each) => descriptorsOf(each).some((target) => inodes.has(target)));
   return pid === undefined ? null : { pid, name: readOrEmpty(`/proc/${pid}/comm`).trim() || 'another program' };
 }
+
+const serviceOfProcess = (pid: number) => serviceIn(readOrEmpty(`/proc/${pid}/cgroup`));
 
 /** Daemons of Cloudyard log to files in the data directory (platform/daemon.ts). */
 function writesBelow(pid: number, dataDir: string): boolean {

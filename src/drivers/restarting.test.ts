@@ -60,6 +60,20 @@ it('names the reason at the end of the log of a program that does not start', ()
   expect(driver.status().detail).toBe('does not start, retrying: its log ends: no memory | exiting');
 });
 
+it('has the remedy of its last failure in its status', async () => {
+  const remedies = ['stop the other program', undefined];
+  const driver = restartingDriver<VolumeDriver>({
+    ...{ title: 'volumes', name: 'disk', error: new Error('a port is in use'), failed: null, remedy: remedies[0] },
+    ...{ create: () => createSimulatedVolumeDriver({}), idle: createSimulatedVolumeDriver({}) },
+    ...{ firstDelayMs: 20, log: silentLogger, findRemedy: async () => remedies[1] },
+    start: () => Promise.reject(new Error('no memory')),
+  });
+  onTestFinished(() => driver.stop());
+  expect(driver.status()).toMatchObject({ healthy: false, remedy: 'stop the other program' });
+  await expect.poll(() => driver.status().detail).toContain('no memory');
+  expect(driver.status()).not.toHaveProperty('remedy');
+});
+
 it('releases what a failed start adopted, and stops it only if it is stopped itself', async () => {
   const { driver, started, ended } = hostThatFails(3);
   await started();

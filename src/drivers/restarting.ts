@@ -19,6 +19,9 @@ interface RestartingOptions<D> {
   /** Why the first start failed, and the driver that failed; null: the host cannot run one. */
   error: Error;
   failed: D | null;
+  /** A command that makes a start succeed; undefined: none is known. `findRemedy` is called after each further failure. */
+  remedy?: string | undefined;
+  findRemedy?(): Promise<string | undefined>;
   /** Makes a driver. @throws if the host cannot run one */
   create(): D;
   /** Starts it, and returns it. */
@@ -44,7 +47,7 @@ const idleMembers = new Set<string | symbol>(['counters', 'recheckMembers']);
 export function restartingDriver<D extends Startable>(options: RestartingOptions<D>): D {
   const { title, name, log } = options;
   const ending = new AbortController();
-  let { error, failed } = options;
+  let { error, failed, remedy } = options;
   let running: D | null = null;
 
   const attempt = async () => {
@@ -70,6 +73,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
         return;
       } catch (failure) {
         error = failure as Error;
+        remedy = await options.findRemedy?.();
       }
     }
   };
@@ -86,6 +90,7 @@ export function restartingDriver<D extends Startable>(options: RestartingOptions
       real: true,
       healthy: false,
       detail: `does not start, retrying: ${detailOf(error)}`,
+      ...(remedy !== undefined && { remedy }),
     };
   const own: Record<string | symbol, unknown> = {
     ...{ name, real: true, status },

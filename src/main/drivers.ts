@@ -115,6 +115,7 @@ async function startDriver(choice: Choice, context: DriverContext): Promise<AnyD
     await kind.configure?.(driver, context);
     return withShortages(driver);
   };
+  const findBusy = () => findBusyPort(kind.ports?.(settings) ?? [], dataDir);
   let driver: AnyDriver | null = null;
   try {
     driver = create();
@@ -124,10 +125,12 @@ async function startDriver(choice: Choice, context: DriverContext): Promise<AnyD
     if (mustBeReal) {
       if (driver) await endDriver(driver, 'keepDataPlanes').catch(() => {});
       const idle = kind.simulated(settings, context, {});
-      return restartingDriver({ ...{ title, name: found.driver, error, failed: driver }, create, start, idle, log });
+      const findRemedy = async () => (await findBusy())?.remedy;
+      const first = { title, name: found.driver, error, failed: driver, remedy: await findRemedy() };
+      return restartingDriver({ ...first, findRemedy, create, start, idle, log });
     }
     await driver?.stop().catch(() => {});
-    const busy = await findBusyPort(kind.ports?.(settings) ?? [], dataDir);
+    const busy = await findBusy();
     const detail = busy?.detail ?? detailOf(error);
     log.warn({ kind: title, driver: found.driver, detail }, 'the driver did not start; a simulated one replaces it');
     return kind.simulated(settings, context, { detail, remedy: busy?.remedy ?? kind.repair?.(dataDir) });

@@ -32,6 +32,9 @@ export function findServiceManager(env: Record<string, string | undefined>, log:
   };
 }
 
+/** The service of systemd in the text of `/proc/PID/cgroup`, for example `nginx.service`; null: none. */
+export const serviceIn = (cgroup: string): string | null => /\/([^/\n]+\.service)$/m.exec(cgroup)?.[1] ?? null;
+
 /** Milliseconds. Null without a watchdog, and in a child of the process that it watches. */
 function watchdogInterval({ WATCHDOG_USEC: microseconds, WATCHDOG_PID: pid }: Record<string, string | undefined>) {
   const interval = Number(microseconds) / 1000;
