@@ -66,7 +66,9 @@ async function failureOf(nft: string | null, args: string[]): Promise<EgressGap 
   if (!runsAsRoot()) {
     return { detail: `${notEnforced}, because Cloudyard does not run as root`, remedy: 'sudo npm start' };
   }
-  if (!nft) return { detail: `${notEnforced}, because nft is not installed`, remedy: 'apt-get install nftables' };
+  if (!nft) {
+    return { detail: `${notEnforced}, because nft is not installed`, remedy: 'apt-get install nftables && npm start' };
+  }
   try {
     await runChild(nft, args, { timeout: 20_000 });
     return null;

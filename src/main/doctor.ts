@@ -33,7 +33,7 @@ export async function doctor(given: Settings): Promise<void> {
     ...programs.map((each) => `  ${each.name.padEnd(22)} ${each.path ?? `missing (package ${each.package})`}`),
     '',
     missing.length > 0
-      ? `To install the missing programs: ${asRoot(`apt-get install ${missing.join(' ')}`)}`
+      ? `To install the missing programs: ${asRoot(`apt-get install ${missing.join(' ')}`)}    # then restart Cloudyard`
       : 'Nothing is missing.',
     '',
     `Time zones of schedules: ${timeZoneStatus().detail}`,

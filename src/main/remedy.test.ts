@@ -2,9 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { remedyFor, unitOf } from './remedy.ts';
 
-const checkout = { start: 'npm start', program: 'npm run -s cloudyard --', unit: null };
-const installed = { start: 'cloudyard start', program: 'cloudyard', unit: null };
-const service = { ...installed, unit: 'cloudyard-worker@1.service' };
+const checkout = { start: 'npm start', program: 'npm run -s cloudyard --', service: null };
+const installed = { start: 'cloudyard start', program: 'cloudyard', service: null };
+const unit = 'cloudyard-worker@1.service';
+const settings = `its EnvironmentFile (systemctl cat ${unit})`;
+const service = { ...installed, service: { units: unit, settings, unit } };
 
 describe('a remedy', () => {
   it.each([
@@ -18,12 +20,31 @@ describe('a remedy', () => {
       'sudo modprobe loop && sudo cloudyard start',
       'sudo modprobe loop && systemctl restart cloudyard-worker@1.service    # after you have set User=root CapabilityBoundingSet=~ by systemctl edit cloudyard-worker@1.service',
     ],
+    [
+      'sudo systemctl disable --now nfs-ganesha.service && npm start',
+      'sudo systemctl disable --now nfs-ganesha.service && cloudyard start',
+      'sudo systemctl disable --now nfs-ganesha.service && systemctl restart cloudyard-worker@1.service',
+    ],
     ['apt-get install haproxy', 'apt-get install haproxy', 'apt-get install haproxy'],
     ['npm run cloudyard -- doctor', 'cloudyard doctor', 'cloudyard doctor'],
   ])('%s is for an installed program "%s"', (remedy, withProgram, withUnit) => {
     expect(remedyFor(remedy, installed)).toBe(withProgram);
     expect(remedyFor(remedy, service)).toBe(withUnit);
     expect(remedyFor(withUnit, service)).toBe(withUnit);
+  });
+
+  it('is for the services of a package if root runs a command of it', () => {
+    const [units, settings] = ["cloudyard-serve 'cloudyard-worker@*'", '/etc/cloudyard/cloudyard.env'];
+    const packaged = { ...installed, service: { units, settings, unit: null } };
+    expect(remedyFor('CLOUDYARD_NFS_PORT=12049 npm start', packaged)).toBe(
+      `systemctl restart ${units}    # after you have set CLOUDYARD_NFS_PORT=12049 in ${settings}`,
+    );
+    expect(remedyFor('sudo modprobe loop && sudo npm start', packaged)).toBe(
+      `sudo modprobe loop && systemctl restart ${units}`,
+    );
+    expect(remedyFor('apt-get install haproxy && npm start', packaged)).toBe(
+      `apt-get install haproxy && systemctl restart ${units}`,
+    );
   });
 
   it('of a checkout is unchanged; several starts are one', () => {

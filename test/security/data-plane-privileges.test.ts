@@ -175,7 +175,7 @@ kill $server`;
     await without.apply([]);
     expect(without.gap()).toMatchObject({
       detail: expect.stringContaining('nft is not installed'),
-      remedy: 'apt-get install nftables',
+      remedy: 'apt-get install nftables && npm start',
     });
     const refusing = createEgressFilter(host.dataDir, '/bin/false');
     await refusing.apply([]);

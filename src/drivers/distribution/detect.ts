@@ -14,6 +14,6 @@ export function findDistribution(): DistributionFinding {
   return {
     distribution: null,
     detail: 'CNCF distribution is not installed',
-    remedy: 'apt-get install docker-registry',
+    remedy: 'apt-get install docker-registry && npm start',
   };
 }

@@ -139,7 +139,7 @@ describe('the capabilities of a host', () => {
 
   it.each([
     ['without Ganesha', { without: 'ganesha.nfsd' }, /not installed/, /^apt-get install nfs-ganesha /],
-    ['without its plugin', { vfsPlugin: null }, /plugin/, /^apt-get install nfs-ganesha-vfs$/],
+    ['without its plugin', { vfsPlugin: null }, /plugin/, /^apt-get install nfs-ganesha-vfs && npm start$/],
     ['without root', { capabilities: 0n }, /CAP_DAC_READ_SEARCH/, /^sudo npm start$/],
   ])('support no shares %s', (_, facts, detail, remedy) => {
     const finding = findGanesha(host(facts));

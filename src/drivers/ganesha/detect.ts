@@ -36,7 +36,7 @@ export interface GaneshaFinding {
   remedy?: string;
 }
 
-const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs rpcbind';
+const INSTALL_GANESHA = 'apt-get install nfs-ganesha nfs-ganesha-vfs xfsprogs rpcbind && npm start';
 
 const CAPABILITY = { CHOWN: 0n, DAC_OVERRIDE: 1n, DAC_READ_SEARCH: 2n, SETGID: 6n, SETUID: 7n, SYS_ADMIN: 21n };
 const TO_SERVE: (keyof typeof CAPABILITY)[] = ['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'SETGID', 'SETUID'];
@@ -47,7 +47,9 @@ const IMAGE_PROGRAMS = ['mkfs.xfs', 'xfs_growfs', 'mount', 'umount', 'losetup'];
 export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
   const ganesha = host.program('ganesha.nfsd');
   if (!ganesha) return absent('NFS-Ganesha is not installed', INSTALL_GANESHA);
-  if (!host.vfsPlugin) return absent("NFS-Ganesha's VFS plugin is not installed", 'apt-get install nfs-ganesha-vfs');
+  if (!host.vfsPlugin) {
+    return absent("NFS-Ganesha's VFS plugin is not installed", 'apt-get install nfs-ganesha-vfs && npm start');
+  }
   const lacking = TO_SERVE.filter((name) => !has(host, name));
   if (lacking.length > 0) {
     return absent(`NFS-Ganesha cannot serve files without CAP_${lacking.join(', CAP_')}`, 'sudo npm start');
@@ -57,7 +59,7 @@ export function findGanesha(host: HostFacts = thisHost()): GaneshaFinding {
   const missing = IMAGE_PROGRAMS.filter((name) => !host.program(name));
   if (missing.length > 0) {
     const detail = `${asFolders}, because ${missing.join(', ')} is not installed`;
-    return { programs, sizeEnforced: false, detail, remedy: 'apt-get install xfsprogs mount' };
+    return { programs, sizeEnforced: false, detail, remedy: 'apt-get install xfsprogs mount && npm start' };
   }
   if (!has(host, 'SYS_ADMIN') || !host.loopDevices) {
     const detail = `${asFolders}, because this process cannot mount loop devices (a container needs --privileged)`;

@@ -192,7 +192,7 @@ describe('the capabilities of a host', () => {
   ])('do not include UDP %s', (_, facts) => {
     const finding = findHaproxy(host(facts));
     expect(finding).toMatchObject({ haproxy: '/usr/sbin/haproxy', nginx: null });
-    expect(finding.remedy).toBe('apt-get install haproxy nginx-light libnginx-mod-stream');
+    expect(finding.remedy).toBe('apt-get install haproxy nginx-light libnginx-mod-stream && npm start');
   });
 });
 

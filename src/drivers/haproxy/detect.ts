@@ -25,7 +25,7 @@ export interface HaproxyFinding {
   remedy?: string;
 }
 
-const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream';
+const INSTALL_HAPROXY = 'apt-get install haproxy nginx-light libnginx-mod-stream && npm start';
 const NEEDED: [number, number] = [2, 6];
 
 /** `haproxy` of the result is null if it is missing or too old; `remedy` is a command. */
