@@ -11,21 +11,31 @@ import type { Opened } from './open-services.ts';
 
 type Parts = Pick<Opened, 'settings' | 'services' | 'keyring' | 'log' | 'closing'>;
 
-/** The certificate that the API serves; undefined for plain HTTP. @throws CertificateError if files stay unusable */
-export async function openCertificate(parts: Parts): Promise<CertificateSource | undefined> {
+/**
+ * The certificate that the API serves; undefined for plain HTTP. `challengesAnswered` resolves after `openRedirect`.
+ * @throws CertificateError if files stay unusable
+ */
+export async function openCertificate(
+  parts: Parts,
+  challengesAnswered?: Promise<void>,
+): Promise<CertificateSource | undefined> {
   const { settings, log, closing } = parts;
   const { files, acme } = settings.tls;
   if (!files && !acme) return undefined;
-  const source = files ? await followOnceUsable({ files, log }) : await openAcmeOf(parts);
+  const source = files ? await followOnceUsable({ files, log }) : await openAcmeOf(parts, challengesAnswered);
   closing.push(async () => source.stop());
   return source;
 }
 
 /** Of the processes of a server, the first one requests certificates. */
-async function openAcmeOf({ settings, services, keyring, log }: Parts): Promise<Acme> {
+async function openAcmeOf(
+  { settings, services, keyring, log }: Parts,
+  challengesAnswered?: Promise<void>,
+): Promise<Acme> {
   const { openAcme } = await import('../platform/acme/acme.ts');
   const { dataDir, tls } = settings;
-  return openAcme({ settings: tls.acme!, db: services.db, keyring, dataDir, log, renews: !isServerProcess });
+  const renewal = { renews: !isServerProcess, ...(challengesAnswered && { challengesAnswered }) };
+  return openAcme({ settings: tls.acme!, db: services.db, keyring, dataDir, log, ...renewal });
 }
 
 /**

@@ -26,7 +26,7 @@ const address = 'CLOUDYARD_HOST is "10.9.9.9"; it must be an address of this mac
 const unresolved =
   'CLOUDYARD_HOST is "10.9.9.9", which cannot be resolved at the moment; check the DNS of this machine';
 const lowPort =
-  'port 80 on 10.9.9.9 requires the capability CAP_NET_BIND_SERVICE; set CLOUDYARD_PORT to a port from 1024, or run as root';
+  'port 80 on 10.9.9.9 requires the capability CAP_NET_BIND_SERVICE (AmbientCapabilities= of a systemd unit); set CLOUDYARD_PORT to a port from 1024, or run as root';
 const highPort = 'this machine does not allow port 8080 on 10.9.9.9; set CLOUDYARD_PORT to another one';
 
 it.each([

@@ -57,7 +57,7 @@ function explained(error: unknown, { host, port, setting }: Place): unknown {
   const messages: Record<string, string> = {
     EADDRINUSE: `${at} is in use by another program; set ${setting} to a free one`,
     EACCES: isPrivileged
-      ? `${at} requires the capability CAP_NET_BIND_SERVICE; set ${setting} to a port from ${firstUnprivilegedPort}, or run as root`
+      ? `${at} requires the capability CAP_NET_BIND_SERVICE (AmbientCapabilities= of a systemd unit); set ${setting} to a port from ${firstUnprivilegedPort}, or run as root`
       : `this machine does not allow ${at}; set ${setting} to another one`,
     EADDRNOTAVAIL: unknownHost,
     EINVAL: unknownHost,

@@ -57,7 +57,8 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
   const { services, settings, controlPlane, serves, isStart, log, closing } = opened;
   if (!serves && settings.workerPort === 0) return null;
   const several = serves && settings.processes > 1;
-  const certificate = serves ? await openCertificate(opened) : undefined;
+  const { promise: challengesAnswered, resolve: answersChallenges } = Promise.withResolvers<void>();
+  const certificate = serves ? await openCertificate(opened, challengesAnswered) : undefined;
   const api = several
     ? await startApiProcesses(settings.processes, services.metrics, log)
     : await serveHere(opened, certificate);
@@ -67,6 +68,7 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
       await api.stop();
       throw error;
     });
+    answersChallenges();
   }
   await controlPlane.add(serves ? 'API' : 'worker', url);
   if (serves) {

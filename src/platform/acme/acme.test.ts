@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { freePort } from '../../../test/free-port.ts';
 import { startHttpsRedirect } from '../../http/https-redirect.ts';
@@ -12,7 +13,7 @@ import { connect, type Db } from '../db.ts';
 import { createKeyring } from '../encryption.ts';
 import { silentLogger } from '../log.ts';
 import { statusOf } from '../tls/certificate.ts';
-import { type Acme, openAcme } from './acme.ts';
+import { type Acme, type AcmeOptions, openAcme } from './acme.ts';
 import type { AcmeSettings } from './settings.ts';
 import { decryptState, findRow, reencryptAcme } from './store.ts';
 import { openAcmeServer, type TestAcmeServer } from '../../../test/acme-server.ts';
@@ -51,14 +52,29 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
     ...{ domains: ['cloud.example.com'], email: 'operator@example.com', server: authority.url, challenge: 'http-01' },
     ...{ dnsHook: null, dnsResolvers: [], caFile: authority.caFile, ...own },
   });
-  const open = async (name: string, settings: AcmeSettings, renews = true) => {
+  const open = async (
+    name: string,
+    settings: AcmeSettings,
+    renewal: Pick<AcmeOptions, 'renews' | 'challengesAnswered'> = { renews: true },
+  ) => {
     const dataDir = join(folder, name);
     const paces = { pollSeconds: 0.1, retrySeconds: 0.2 };
-    const acme = await openAcme({ settings, db, keyring, dataDir, log: silentLogger, renews, ...paces });
+    const acme = await openAcme({ settings, db, keyring, dataDir, log: silentLogger, ...renewal, ...paces });
     opened.push(acme);
     return { acme, dataDir };
   };
   const row = async () => (await findRow(db))!;
+
+  it('are requested only when challenges are answered', async () => {
+    const { promise: challengesAnswered, resolve } = Promise.withResolvers<void>();
+    const { acme } = await open('early', settingsOf(), { renews: true, challengesAnswered });
+    // Ten polls.
+    await sleep(1000);
+    expect(await findRow(db)).toBeNull();
+    resolve();
+    await vi.waitUntil(async () => (await findRow(db)) !== null, timeout);
+    await acme.stop();
+  });
 
   it('are requested again until the ACME server is there, by one server, and served by all', async () => {
     const first = await open('first', settingsOf());
@@ -66,7 +82,7 @@ describe.skipIf(!requires('lego', 'pebble', 'openssl'))('certificates by ACME', 
     expect(statusOf(first.acme, new Date())).toMatchObject({ healthy: false, detail: expect.stringContaining('dial') });
 
     const second = await open('second', settingsOf());
-    const follower = await open('follower', settingsOf(), false);
+    const follower = await open('follower', settingsOf(), { renews: false });
     // Every challenge reaches a server that did not request it.
     const redirect = await startHttpsRedirect({
       ...{ host: '127.0.0.1', port: challengePort, publicUrl: undefined, httpsPort: 443, log: silentLogger },

@@ -5,6 +5,9 @@
  *
  * Invariant: a certificate that cannot be used never replaces another one, and a failure is retried with growing delays.
  *
+ * The ACME server counts failed challenges of an account and refuses further requests for an hour after a few. So a server that
+ * does not start, because a port is in use for example, requests no certificate.
+ *
  * Failure modes: a stored certificate that cannot be decrypted is reported, and a new one is requested. While the ACME server,
  * the database or the key file is not available, all servers keep the certificate that they have. If a server dies while it
  * requests one, PostgreSQL releases its lock.
@@ -29,6 +32,8 @@ export interface AcmeOptions {
   log: Logger;
   /** Whether this process also requests certificates. */
   renews: boolean;
+  /** Resolves when challenges are answered: no certificate is requested before. Absent: they are answered already. */
+  challengesAnswered?: Promise<void>;
   pollSeconds?: number;
   /** Seconds until the first retry; doubled with each failure, up to 6 hours. */
   retrySeconds?: number;
@@ -82,7 +87,7 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
   const poll = async () => {
     const row = await store.findRow(db);
     adopt(row);
-    if (options.renews && isDue(row)) {
+    if (options.renews && awaited === undefined && isDue(row)) {
       await withLock(options, async () => {
         const latest = await store.findRow(db);
         adopt(latest);
@@ -100,12 +105,14 @@ export async function openAcme(options: AcmeOptions): Promise<Acme> {
     return Date.now() > end - (end - start) / 3;
   };
 
+  let awaited = options.challengesAnswered?.then(() => void (awaited = undefined));
   const run = async () => {
     while (!over.signal.aborted) {
       await poll().catch((error: unknown) => {
         if (!over.signal.aborted) log.error({ err: error }, 'the TLS certificate cannot be checked');
       });
-      await sleep(pollSeconds * 1000, undefined, { ref: false, signal: over.signal }).catch(() => {});
+      const pause = sleep(pollSeconds * 1000, undefined, { ref: false, signal: over.signal }).catch(() => {});
+      await (awaited ? Promise.race([pause, awaited]) : pause);
     }
   };
 
