@@ -28,6 +28,7 @@ async function main(args: string[]): Promise<void> {
   const unknown = isServerProcess ? [] : unknownSettings(process.env);
   for (const name of unknown) warn(`unknown setting ${name}${suggestion(name, settingNames)}`);
   const settings = readSettings(process.env, placesOf(process.env), process.stdout.isTTY === true);
+  (await import('./package-settings.ts')).requirePackageSettings(process.env, settings);
   forbidCoreDumps();
   await invocation.run(settings);
 }

@@ -19,6 +19,7 @@ import type { Settings } from './settings.ts';
 import type { ShutdownSteps } from './shutdown.ts';
 import { storageOf, withStorage } from './storage.ts';
 import { refuseSharedWorker } from './several-hosts.ts';
+import { UsageError } from './usage-error.ts';
 import { version } from './version.ts';
 import { dataDirectoryLock, takeLocks } from './work-locks.ts';
 
@@ -49,7 +50,7 @@ export interface StartContext {
  */
 export async function openServices({ settings: given, roles, log, closing, opening }: StartContext) {
   const configuration = readConfiguration(configurationFiles(given), log);
-  const regionIds = regionsToWorkFor(roles, configuration);
+  const regionIds = regionsToWorkFor(roles, configuration, configurationFiles(given).regions);
   const settings = withStorage(given, storageOf(configuration.regions, regionIds));
   if (!roles.agent) refuseSharedWorker(regionIds, configuration);
   createDataDirectory(settings.dataDir);
@@ -121,10 +122,10 @@ async function openTracer({ tracing }: Settings, log: Logger, closing: ShutdownS
   return createTracer(exporter.record, ratio);
 }
 
-function regionsToWorkFor({ work }: Roles, { regions }: Configuration): number[] {
+function regionsToWorkFor({ work }: Roles, { regions }: Configuration, file: string): number[] {
   const known = regions.map(({ id }) => id);
   if (work === 'all') return known;
   const unknown = work.filter((id) => !known.includes(id));
   if (unknown.length === 0) return work;
-  throw new Error(`region ${unknown.join(', ')} is not in the regions file, which has ${known.join(', ')}`);
+  throw new UsageError(`region ${unknown.join(', ')} is not in ${file}, which has region ${known.join(', ')}`);
 }

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import type { DriverStatus } from '../platform/driver-status.ts';
-import { isCheckout, root } from '../platform/program-files.ts';
+import { isCheckout, isDebianPackage } from '../platform/program-files.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { serviceIn } from '../platform/service-manager.ts';
 import { program } from './program.ts';
@@ -33,7 +33,7 @@ const ownService = (unit: string | null): Service | null =>
 
 /** For a command of root, such as `doctor`, that the Debian package contains (packaging/deb). */
 const packageServices: Service | null =
-  root.replace(/\/$/, '') === '/usr/lib/cloudyard' && existsSync('/run/systemd/system') && process.getuid?.() === 0
+  isDebianPackage && existsSync('/run/systemd/system') && process.getuid?.() === 0
     ? { units: "cloudyard-serve 'cloudyard-worker@*'", settings: '/etc/cloudyard/cloudyard.env', unit: null }
     : null;
 

@@ -9,6 +9,9 @@ export const root = folderAbove(import.meta.dirname, 'migrations');
 /** An installed package contains dist/ in place of src/. */
 export const isCheckout = existsSync(join(root, 'src'));
 
+/** Whether this is the program of the Debian package (packaging/deb). */
+export const isDebianPackage = root === '/usr/lib/cloudyard';
+
 /** A file of the sources that is not loaded as a module: `drivers/ceph/bridge.py`. Packages contain programs as JavaScript. */
 export function programFile(source: string): string {
   return isCheckout ? join(root, 'src', source) : join(root, 'dist', source.replace(/\.ts$/, '.js'));

@@ -240,6 +240,10 @@ describe('other commands', () => {
       const { code, stderr } = await yard.run(args, own);
       expect([args, code, stderr]).toEqual([args, 2, expect.stringContaining(`${file}:1:17: regions.0.id: must be`)]);
     }
+    writeFileSync(file, 'regions: [{ id: 7, display_name: seven, country: LU }]\n');
+    const other = await yard.run(['worker', '--region', '99'], own);
+    const missing = `cloudyard: region 99 is not in ${file}, which has region 7\n`;
+    expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(missing)]);
     rmSync(file);
     const { code, stderr } = await yard.run(['serve'], own);
     expect([code, stderr]).toEqual([2, expect.stringContaining(`${file} cannot be read (ENOENT)`)]);

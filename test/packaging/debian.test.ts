@@ -149,6 +149,8 @@ async function installAndRemove(host: DebianHost): Promise<void> {
   expect(started).toMatchObject({ ready: true, output: expect.not.stringMatching(/Token +\S+\$/) });
   const token = /\S+\$\S+/.exec(await run('cloudyard token create --role admin'))![0];
   const { get, post } = httpClient(`http://127.0.0.1:${port}`, token);
+  const refused = await host.run('HOME=/tmp/other setpriv --reuid nobody --clear-groups cloudyard token create');
+  expect(refused).toMatchObject({ code: 2, output: expect.stringContaining('run the command as root') });
   expect(await host.start(worker, '1')).toMatchObject({ ready: true });
   const network = (await get('/cloud/v1/networks/1/1')).body['results'][0].id as string;
   const share = { name: 'first', protocol: 'NFS', size: 1, network: { network_id: network } };
