@@ -162,13 +162,19 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
     server.close();
   });
 
-  it('is unhealthy, and retries, while the server refuses the sender', async () => {
-    const server = await refusingSmtpServer('530 authentication required', 'MAIL');
+  it.each([
+    ['530 authentication required', 'MAIL'],
+    // Without credentials.
+    ['554 5.7.1 <a@example.com>: Relay access denied', 'RCPT'],
+    ['550 relay not permitted', 'RCPT'],
+    ['530 5.7.0 authentication required', 'RCPT'],
+  ] as const)('is unhealthy, and retries, while the server refuses the sender: "%s" to %s', async (answer, command) => {
+    const server = await refusingSmtpServer(answer, command);
     const driver = createSmtpDriver({ url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, from });
     await expect(driver.send(email(), neverAborted)).rejects.toMatchObject({ retryable: true });
     expect(driver.status()).toMatchObject({
       healthy: false,
-      detail: expect.stringContaining('530 authentication required'),
+      detail: expect.stringContaining(answer),
     });
     server.close();
   });

@@ -95,10 +95,17 @@ interface SmtpError {
   message?: string;
 }
 
+const authenticationRequired = 530;
+/** Postfix, Exim and Sendmail refuse a sender without credentials only at the recipient: `554 5.7.1 <…>: Relay access denied`. */
+const refusesRelay = /\brelay/i;
+
 /** A failure is permanent only if the server permanently rejects this recipient or message. Settings decide the sender. */
 function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
-  const { code, command, responseCode = 0, response } = cause as SmtpError;
-  const aboutMessage = code === 'EMESSAGE' || (code === 'EENVELOPE' && command !== 'MAIL FROM');
+  const { code, command, responseCode = 0, response = '' } = cause as SmtpError;
+  const aboutSender =
+    command === 'MAIL FROM' ||
+    (command === 'RCPT TO' && (responseCode === authenticationRequired || refusesRelay.test(response)));
+  const aboutMessage = code === 'EMESSAGE' || (code === 'EENVELOPE' && !aboutSender);
   const reply = response ? presentable(response) : reasonOf(cause as SmtpError);
   const error = new DriverError(reply, {
     customerMessage: reply,
