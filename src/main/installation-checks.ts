@@ -32,6 +32,7 @@ import type { Finding } from './finding.ts';
 import { program } from './program.ts';
 import { regionsOf } from './storage.ts';
 import { checkReplication } from './replication-checks.ts';
+import { localHost } from './service-checks.ts';
 import type { Settings } from './settings.ts';
 import { asRoot } from './start-table.ts';
 
@@ -285,10 +286,12 @@ async function checkSchema(client: pg.Client): Promise<Finding> {
 }
 
 /** The certificate that servers request from an ACME server, when a third of its life remains. */
-async function checkAcme(client: pg.Client, { tls, keyFile }: Settings): Promise<Finding[]> {
+async function checkAcme(client: pg.Client, { tls, keyFile, host, port }: Settings): Promise<Finding[]> {
   if (!tls.acme) return [];
   const name = 'certificate of HTTPS';
-  const remedy = 'curl -s "$CLOUDYARD_URL/healthz"    # tls has the reason; docs/guides/tls.md';
+  const address = localHost(host);
+  const authority = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+  const remedy = `curl -sk https://${authority}/healthz    # tls has the reason; docs/guides/tls.md`;
   try {
     const row = await findRow({ $client: client } as unknown as Db);
     const pem = row?.state ? decryptState(openKeyFile(keyFile), row.state).certificate : '';

@@ -7,13 +7,15 @@ const timeoutMs = 1000;
 
 /** Rejects if it does not answer. Its database may be away: that is the same on every host. */
 export function createApiCheck({ host, port, tls }: Pick<Settings, 'host' | 'port' | 'tls'>): () => Promise<void> {
-  const isAny = host === '0.0.0.0' || host === '::';
   const isTls = tls.files !== null || tls.acme !== null;
-  return () =>
-    expectStatus({ what: 'the API server', host: isAny ? loopback : host, port, path: '/healthz', isTls }, 200);
+  return () => expectStatus({ what: 'the API server', host: localHost(host), port, path: '/healthz', isTls }, 200);
 }
 
 const loopback = '127.0.0.1';
+
+/** Where this host reaches a server that listens on `host`. */
+export const localHost = (host: string): string => (host === '0.0.0.0' || host === '::' ? loopback : host);
+
 const unauthorized = 401;
 
 /**
