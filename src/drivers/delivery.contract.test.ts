@@ -150,6 +150,7 @@ describe.skipIf(!runsSmtp)(skipReason('python3-aiosmtpd') ?? 'the SMTP driver', 
 
   it.each([
     ['550 no such user', false],
+    ['550 <relay@relay.example>: no such user', false],
     ['451 come back later', true],
   ])('the reply "%s" is retryable: %s', async (answer, retryable) => {
     const server = await refusingSmtpServer(answer);

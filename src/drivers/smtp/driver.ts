@@ -96,8 +96,8 @@ interface SmtpError {
 }
 
 const authenticationRequired = 530;
-/** Postfix, Exim and Sendmail refuse a sender without credentials only at the recipient: `554 5.7.1 <…>: Relay access denied`. */
-const refusesRelay = /\brelay/i;
+/** Postfix, Exim and Sendmail refuse a sender without credentials only at the recipient: `554 5.7.1 <…>: Relay access denied`. An address may have the word, too. */
+const refusesRelay = /(?<!@\S*)\brelay(?!\S*@)/i;
 
 /** A failure is permanent only if the server permanently rejects this recipient or message. Settings decide the sender. */
 function classify(cause: unknown): { error: DriverError; aboutMessage: boolean } {
