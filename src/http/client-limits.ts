@@ -115,7 +115,8 @@ export function clientLimits(
     };
     const waitSeconds = takeRequest(request.by.actor.clientId, client);
     if (typeof waitSeconds === 'number') begin(waitSeconds);
-    else waitSeconds.then(begin, done);
+    // The first process does not respond while it is frozen.
+    else request.server.timeLimit.limit(waitSeconds).then(begin, done);
   };
 
   app.addHook('onRoute', (route) => {

@@ -7,6 +7,7 @@ import { useCloudyard } from '../../test/harness.ts';
 import { everyone } from '../authz/access.ts';
 import { createApi } from '../main/api.ts';
 import { silentLogger } from '../platform/log.ts';
+import { defaultSettings } from '../platform/settings.ts';
 
 const cloud = useCloudyard({ driver: null });
 const shares = '/cloud/v1/file_shares/1/1';
@@ -134,6 +135,19 @@ describe('a request whose statement waits for a lock', () => {
     await expect.poll(async () => (await send('GET', shares)).status, soon).toBe(503);
     await unlock();
   });
+});
+
+it('a request gets 503 while the process that counts the requests of its client does not respond', async () => {
+  const { clientLimits } = defaultSettings;
+  const app = await createApi(cloud.services, {
+    ...{ log: silentLogger, timeLimit: { ms: 1000, checkMs: 20 } },
+    ...{ clientLimits: { ...clientLimits, requestsPerSecond: 1 }, rates: { take: () => new Promise(() => {}) } },
+  });
+  onTestFinished(() => app.close());
+  const answer = await app.inject({ url: shares, headers: { authorization: `apikey ${cloud.admin}` } });
+  expect({ status: answer.statusCode, retryAfter: answer.headers['retry-after'], body: answer.json() }).toMatchObject(
+    late,
+  );
 });
 
 it('the wait for a task does not count', async () => {

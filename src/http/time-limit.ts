@@ -2,8 +2,8 @@
  * Limits the time of a request. A statement may wait for a lock, for a synchronous standby or for a backend that does not
  * respond, and the next requests of the client wait for its slots. They get 503.
  *
- * Authentication, the wait for a slot, and the handler have this time each. A wait for a task or a worker does not count, and
- * the arrival of the body has a limit of its own (connection-limits.ts).
+ * Authentication, the wait for a share of a rate limit, the wait for a slot, and the handler have this time each. A wait for a
+ * task or a worker does not count, and the arrival of the body has a limit of its own (connection-limits.ts).
  *
  * Invariants:
  * - A request that got 503 changes nothing from then on, unless a commit of it had been sent: its transactions are rolled back
