@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
+import { unavailable } from '../errors/catalogue.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { defaultSettings } from '../platform/settings.ts';
@@ -31,7 +32,7 @@ export interface ServerOptions extends Pick<AuthorizationDeps, 'publicUrl'> {
   /** Absent: those of the default settings. */
   clientLimits?: ClientLimitsOptions['limits'];
   rates?: ClientLimitsOptions['rates'];
-  /** Requests wait until this promise settles. */
+  /** Requests wait until this promise resolves, and get 503 if it rejects. */
   holdUntil?: Promise<unknown> | undefined;
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined;
@@ -122,12 +123,11 @@ function datesOf(app: App, now: () => Date): void {
 /** Uses a callback: see telemetry.ts. */
 function holdRequests(app: App, until: Promise<unknown>): void {
   let isHeld = true;
-  const over = until.then(
-    () => (isHeld = false),
-    () => (isHeld = false),
-  );
+  const over = until.then(() => void (isHeld = false));
+  over.catch(() => {});
+  const refused = () => unavailable('the server could not start; try again in a few seconds');
   app.addHook('onRequest', (_request, _reply, done) => {
-    if (isHeld) void over.then(() => done());
+    if (isHeld) over.then(done, () => done(refused()));
     else done();
   });
 }

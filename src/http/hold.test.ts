@@ -1,7 +1,7 @@
 /** A server that listens before it is ready delays early requests instead of rejecting them. */
 import { expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { createApi } from '../main/api.ts';
+import { closeApi, createApi } from '../main/api.ts';
 import { silentLogger } from '../platform/log.ts';
 
 const cloud = useCloudyard({ driver: null });
@@ -20,4 +20,24 @@ it('holds early requests until the server is ready', async () => {
   expect(await Promise.all(early)).toEqual([200, 200]);
   expect(await statusOf('/readyz')).toBe(200);
   await app.close();
+});
+
+it('responds to early requests with 503 when the server stops before it is ready', async () => {
+  const { promise: holdUntil, reject } = Promise.withResolvers<void>();
+  const app = await createApi(cloud.services, { log: silentLogger, holdUntil });
+  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const early = fetch(`${url}/readyz`);
+  await new Promise((arrived) => app.server.once('request', arrived));
+  reject();
+  await closeApi(app, cloud.services);
+  const response = await early;
+  expect({
+    status: response.status,
+    retryAfter: response.headers.get('retry-after'),
+    body: await response.json(),
+  }).toMatchObject({
+    status: 503,
+    retryAfter: '1',
+    body: { exception_class: 'Unavailable', message: 'the server could not start; try again in a few seconds' },
+  });
 });

@@ -24,7 +24,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const opened = await openServices({ settings, roles: { serve: true, work: [] }, log, closing, opening });
   const { services, controlPlane, tracer } = opened;
   const { metrics } = services;
-  const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
+  const { promise: holdUntil, resolve: admitRequests, reject: refuseRequests } = Promise.withResolvers<void>();
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   let api: App | undefined;
   const first = openCalls(process, {
@@ -33,6 +33,8 @@ export async function runApiProcess(given: Settings): Promise<void> {
     ping: () => {},
     stopListening: () => api?.drain.stopListening(),
     stop: async () => {
+      // If the start of the server has failed, the stop would wait for them.
+      refuseRequests();
       if (api) await closeApi(api, services);
       stop();
     },

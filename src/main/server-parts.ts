@@ -84,12 +84,16 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
 
 async function serveHere(opened: Opened, certificate: CertificateSource | undefined): Promise<ApiServer> {
   const { services, settings, serves, log, tracer } = opened;
-  const { promise: holdUntil, resolve: admitRequests } = Promise.withResolvers<void>();
+  const { promise: holdUntil, resolve: admitRequests, reject: refuseRequests } = Promise.withResolvers<void>();
   const api = await createApi(services, {
     ...apiSettings(settings, serves),
     ...{ log, resources: serves, holdUntil, certificate, tracer },
   });
-  const stop = () => closeApi(api, services);
+  const stop = () => {
+    // Without an effect if they were admitted. If the start has failed, the stop would wait for them.
+    refuseRequests();
+    return closeApi(api, services);
+  };
   // The app may have opened connections, which would keep the embedded PostgreSQL running.
   const url = await listen(api, settings, serves).catch(async (error: unknown) => {
     await stop();
