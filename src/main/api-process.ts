@@ -25,6 +25,8 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const { services, controlPlane, tracer } = opened;
   const { metrics } = services;
   const { promise: holdUntil, resolve: admitRequests, reject: refuseRequests } = Promise.withResolvers<void>();
+  // The first process may stop this one before the app uses the promise.
+  holdUntil.catch(() => {});
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   let api: App | undefined;
   const first = openCalls(process, {
