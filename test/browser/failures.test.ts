@@ -88,6 +88,38 @@ describe('a successful response without a body, as of a faulty proxy', () => {
   });
 });
 
+describe('a page that cannot be loaded', () => {
+  const failing = (route: Route) => route.fulfill({ status: 500, json: { message: 'broken' } });
+
+  it.each([
+    ['list', 'p/1/r/1/networks', '**/cloud/v1/networks/1/1?*'],
+    ['detail page', 'p/1/r/1/networks/<id>', '**/cloud/v1/networks/1/1/*'],
+    ['entry', '', '**/cloud/v1/projects?*'],
+  ])('says so during further attempts, and keeps the focus: %s', async (_, path, reads) => {
+    const { yard } = consoleOf;
+    const { id } = (await yard.get('/cloud/v1/networks/1/1')).body.results[0];
+    const page = await open('overview');
+    await page.route(reads, failing);
+    await page.goto(`${yard.url}/console/${path.replace('<id>', id)}`);
+    const button = page.getByRole('button', { name: 'Try again' });
+    await button.focus();
+    const held = Promise.withResolvers<void>();
+    await page.unroute(reads, failing);
+    await page.route(reads, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await button.press('Enter');
+    await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
+    await page.getByRole('alert').getByText('broken').waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Try again');
+    held.resolve();
+    await page.locator('.frame').getByRole('heading', { level: 1 }).waitFor();
+    await button.waitFor({ state: 'detached' });
+    if (path !== '') expect(await page.evaluate('document.activeElement.id')).toBe('main');
+  });
+});
+
 describe('a refused form', () => {
   it('lists in its message only what belongs to no field', async () => {
     const page = await open('networks/new');

@@ -25,7 +25,7 @@ export function SetClientLimit() {
   if (client.data && quotas.data) return <LimitDialog client={client.data} {...quotas.data} />;
   return (
     <DialogRoute title="Set limit">
-      <NotLoaded query={client.error ? client : quotas} />
+      <NotLoaded query={client.data ? quotas : client} />
     </DialogRoute>
   );
 }

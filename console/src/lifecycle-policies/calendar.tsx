@@ -6,7 +6,7 @@ import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
-import { ErrorState, Skeleton } from '../ui/states.tsx';
+import { NotLoaded } from '../ui/states.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
 import {
   COMING_RUNS,
@@ -30,10 +30,10 @@ export function Calendar({ policy }: { policy: Policy }) {
   const runs = useQuery(runsQuery(scope, policy.id));
   const forecast = useQuery(forecastQuery(scope, policy.id));
   const missed = useQuery(missedRunsQuery(scope, policy.id));
-  const queries = [runs, forecast, missed];
-  const error = queries.find((query) => query.error && !query.data)?.error;
-  if (error) return <ErrorState error={error} retry={() => queries.forEach((query) => void query.refetch())} />;
-  if (!runs.data || !forecast.data || !missed.data) return <Skeleton rows={8} />;
+  if (!runs.data || !forecast.data || !missed.data) {
+    const first = [runs, forecast, missed].find(({ data }) => !data)!;
+    return <NotLoaded query={first} rows={8} />;
+  }
   const month = monthOf(state.get('month'), runs.data.results, forecast.data.runs);
   const step = (count: number) => state.set({ month: keyOf(month.getFullYear(), month.getMonth() + count) });
   const tools = (

@@ -5,7 +5,7 @@ import { ApiError } from '../api/errors.ts';
 import { DeletedElsewhere } from './deleted-elsewhere.tsx';
 import { useListState } from './list-state.ts';
 import { type Crumb, PageHead } from './page-head.tsx';
-import { ErrorState, isGone, Skeleton } from './states.tsx';
+import { ErrorState, isGone, Skeleton, useLoadError } from './states.tsx';
 import { SimulatedBadge, StatusBadge } from './status.tsx';
 
 export interface Tab {
@@ -32,13 +32,14 @@ interface DetailPageProps<T> {
 /** One resource: title, status, actions and tabs. Its dialogs are child routes. */
 export function DetailPage<T>(props: DetailPageProps<T>) {
   const { query, crumbs } = props;
-  if (query.isPending) return <Skeleton rows={8} />;
+  const loadError = useLoadError(query);
+  if (query.data === undefined && !loadError) return <Skeleton rows={8} />;
   // The resource was deleted, here or elsewhere. Dialogs stay open, so that typed text is kept.
   if (query.data === undefined || isGone(query.error)) {
     return (
       <>
         <PageHead title="Not available" crumbs={crumbs} />
-        <ErrorState error={query.error} retry={() => void query.refetch()} />
+        <ErrorState error={loadError ?? query.error} retry={() => void query.refetch()} isRetrying={query.isFetching} />
         {query.data !== undefined && (
           <Dialogs key="dialogs" deleted={query.error instanceof ApiError && query.error.status === 404} />
         )}

@@ -3,7 +3,7 @@ import { Navigate, useParams } from '@tanstack/react-router';
 import { allRows } from '../api/all-rows.ts';
 import { api, unwrap } from '../api/client.ts';
 import { SignOutButton } from './sign-out.tsx';
-import { ErrorState, Loading } from './states.tsx';
+import { ErrorState, Loading, useLoadError } from './states.tsx';
 import { useTitle } from './title.ts';
 import { Toasts } from './toasts.tsx';
 
@@ -76,8 +76,9 @@ export function EnterScope() {
   const params = useParams({ strict: false }) as { project?: string; region?: string };
   const queries = [useQuery(projectsQuery), useQuery(regionsQuery)] as const;
   const [projects, regions] = [queries[0].data?.results, queries[1].data?.results];
-  const failed = queries.find(({ isError }) => isError);
-  if (failed) return <ErrorState error={failed.error} retry={() => void failed.refetch()} />;
+  const missing = projects ? queries[1] : queries[0];
+  const error = useLoadError(missing);
+  if (error) return <ErrorState error={error} retry={() => void missing.refetch()} isRetrying={missing.isFetching} />;
   if (!projects || !regions) return <Loading />;
   const last = JSON.parse(localStorage.getItem(LAST) ?? '{}') as { project?: number; region?: number };
   const wanted = { project: Number(params.project ?? last.project), region: Number(params.region ?? last.region) };

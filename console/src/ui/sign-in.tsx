@@ -6,19 +6,22 @@ import { messageOf } from '../api/errors.ts';
 import { queryClient } from '../api/query-client.ts';
 import { loadChunk } from './chunks.ts';
 import { useModal } from './modal.ts';
-import { ErrorState, Loading } from './states.tsx';
+import { ErrorState, Loading, useLoadError } from './states.tsx';
 import { useTitle } from './title.ts';
 
 const SingleSignOn = lazy(() => loadChunk(() => import('./single-sign-on.tsx')));
 
 /** Shows the pages to a signed-in user. A session that expires is renewed in a dialog: the page behind it keeps its state. */
 export function SessionGate() {
-  const { data: session, error, refetch, isPending } = useQuery(sessionQuery);
+  const query = useQuery(sessionQuery);
+  const { data: session, refetch, isFetching } = query;
+  const loadError = useLoadError(query);
+  const error = loadError ?? query.error;
   const hadSession = useRef(false);
   if (session) hadSession.current = true;
   const wasSignedIn = hadSession.current;
-  if (isPending) return <Loading />;
-  if (error && !wasSignedIn) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (query.data === undefined && !loadError) return <Loading />;
+  if (error && !wasSignedIn) return <ErrorState error={error} retry={() => void refetch()} isRetrying={isFetching} />;
   if (!session && !wasSignedIn) {
     return (
       <main className="sign-in">

@@ -1,7 +1,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useLayoutEffect, useRef } from 'react';
 import { ApiError, messageOf } from '../api/errors.ts';
 import { useReachability } from '../api/reachability.ts';
+import { focusContent } from './focus-content.ts';
 
 export function Loading() {
   return (
@@ -33,8 +34,15 @@ export function EmptyState({ title, children, action }: { title: string; childre
   );
 }
 
+interface ErrorStateProps {
+  readonly error: unknown;
+  readonly retry?: () => void;
+  /** Whether an attempt is running. */
+  readonly isRetrying?: boolean;
+}
+
 /** A read that failed: the server's message, the ID of the request, and a button that tries again. */
-export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
+export function ErrorState({ error, retry, isRetrying }: ErrorStateProps) {
   const { status = 0, requestId = null } = error instanceof ApiError ? error : {};
   // Another attempt would not help.
   if (status === 403) return <EmptyState title="No access">{messageOf(error)}</EmptyState>;
@@ -43,23 +51,45 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
       <h2>{status === 404 ? 'Not found' : 'This could not be loaded'}</h2>
       <p>{messageOf(error)}</p>
       {requestId && <p className="mono">Request {requestId}</p>}
-      {retry && (
-        <button type="button" className="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry && <RetryButton isBusy={isRetrying ?? false} retry={retry} />}
     </div>
   );
 }
 
+/** When the attempt succeeds, the button disappears, and the content of the page gets its focus. */
+function RetryButton({ isBusy, retry }: { isBusy: boolean; retry: () => void }) {
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    const element = button.current;
+    return () => {
+      if (element === document.activeElement) focusContent();
+    };
+  }, []);
+  return (
+    <button ref={button} type="button" className="button" aria-disabled={isBusy} onClick={isBusy ? undefined : retry}>
+      {isBusy && <span className="spinner" aria-hidden="true" />} Try again
+    </button>
+  );
+}
+
+type Attempts = Pick<UseQueryResult, 'data' | 'error' | 'errorUpdateCount'>;
+
+/** Why a query has no data yet, also during further attempts: the query forgets its error when one begins. */
+export function useLoadError({ data, error, errorUpdateCount }: Attempts): Error | null {
+  const last = useRef(error);
+  if (error || errorUpdateCount === 0) last.current = error;
+  return data === undefined ? last.current : null;
+}
+
 interface NotLoadedProps {
-  readonly query: Pick<UseQueryResult, 'error' | 'refetch'>;
+  readonly query: Attempts & Pick<UseQueryResult, 'isFetching' | 'refetch'>;
   readonly rows?: number;
 }
 
 /** In place of data that a query has not read: grey bars, or why it failed. Data that was read stays when a later read fails. */
 export function NotLoaded({ query, rows }: NotLoadedProps) {
-  if (query.error) return <ErrorState error={query.error} retry={() => void query.refetch()} />;
+  const error = useLoadError(query);
+  if (error) return <ErrorState error={error} retry={() => void query.refetch()} isRetrying={query.isFetching} />;
   return <Skeleton rows={rows} />;
 }
 

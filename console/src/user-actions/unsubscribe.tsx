@@ -3,13 +3,16 @@ import { messageOf } from '../api/errors.ts';
 import { useNotClientAdminReason } from '../api/session.ts';
 import { ActionDialog } from '../ui/form/action-dialog.tsx';
 import { useScope } from '../ui/scope.tsx';
+import { useLoadError } from '../ui/states.tsx';
 import { KIND, subscriptionQuery, USER_ACTIONS } from './data.ts';
 
 export function Unsubscribe() {
   const scope = useScope();
   const reason = useNotClientAdminReason();
-  const { data, error, isPending } = useQuery({ ...subscriptionQuery, enabled: reason === null });
-  if (isPending && reason === null) return null;
+  const query = useQuery({ ...subscriptionQuery, enabled: reason === null });
+  const { data } = query;
+  const error = useLoadError(query) ?? query.error;
+  if (data === undefined && !error && reason === null) return null;
   const missing = error ? messageOf(error) : 'The client has no subscription';
   return (
     <ActionDialog
