@@ -157,7 +157,7 @@ function errorsOf(page: Page, origins: readonly string[]): string[] {
 
 /** Waits until the page shows its data. */
 export async function loaded(page: Page): Promise<void> {
-  await expect.poll(() => page.locator('main :is(.skeleton, .state .spinner)').count()).toBe(0);
+  await expect.poll(() => page.locator('main :is(.skeleton, .state .spinner), [aria-busy=true]').count()).toBe(0);
 }
 
 /** Waits until the page has its final colors: Chromium applies another color scheme with its next frame. */

@@ -1,4 +1,5 @@
 /** What lists do with text that is typed, with links to filters, and with pages. */
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { loaded, useConsole } from './console.ts';
 
@@ -137,5 +138,52 @@ describe('a page of a list', () => {
     await page.getByRole('status').getByText('101–101 of 101').waitFor();
     expect(await next.isDisabled()).toBe(true);
     expect(await page.evaluate('document.activeElement.innerText.trim()')).toBe('Next');
+  });
+});
+
+describe('a choice whose rows are being read', () => {
+  /** Holds the responses of these reads until the returned function is called. */
+  async function hold(page: Page, reads: RegExp): Promise<() => void> {
+    const held = Promise.withResolvers<void>();
+    await page.route(reads, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    return held.resolve;
+  }
+
+  it('shows that the rows and prices are those of the last choice', async () => {
+    const { yard } = consoleOf;
+    await yard.ended(
+      await yard.insist('POST', '/cloud/v1/volumes/1/1', { name: 'priced', size: 1, source: 'new-volume' }),
+    );
+    const page = await open('tasks');
+    const table = page.getByRole('group', { name: 'Tasks of the project' });
+    const opacity = () => page.evaluate("Number(getComputedStyle(document.querySelector('.table-wrap')).opacity)");
+    await table.waitFor();
+    const showAll = await hold(page, /v1\/tasks\?.*state=ERROR/);
+    await page.getByLabel('State', { exact: true }).selectOption('ERROR');
+    await expect.poll(opacity).toBeLessThan(1);
+    expect(await table.getAttribute('aria-busy')).toBe('true');
+    showAll();
+    await page.getByText('No task matches the filter').waitFor();
+    const showFinished = await hold(page, /v1\/tasks\?.*state=FINISHED/);
+    await page.getByLabel('State', { exact: true }).selectOption('FINISHED');
+    await page.locator('main .skeleton').first().waitFor();
+    expect(await page.getByText('No task matches the filter').count()).toBe(0);
+    showFinished();
+    await expect.poll(() => table.getAttribute('aria-busy')).toBe('false');
+  });
+
+  it('shows that the price is that of the last size', async () => {
+    const page = await open('volumes/new');
+    page.on('dialog', (dialog) => void dialog.accept());
+    const price = page.locator('dialog .price');
+    await price.locator('strong').waitFor();
+    const show = await hold(page, /pricing/);
+    await page.getByLabel('Size (GiB)').fill('700');
+    await expect.poll(() => price.getAttribute('aria-busy')).toBe('true');
+    show();
+    await expect.poll(() => price.getAttribute('aria-busy')).toBe('false');
   });
 });

@@ -25,7 +25,7 @@ function localTime(text: string): string {
 export function ScheduleForesight({ schedule }: { schedule: ScheduleInput }) {
   const scope = useScope();
   const settled = useSettled(schedule);
-  const { data, error } = useQuery({
+  const { data, error, isPlaceholderData } = useQuery({
     queryKey: [KIND, scope.project, scope.region, 'preview', settled],
     queryFn: () =>
       unwrap(
@@ -43,7 +43,7 @@ export function ScheduleForesight({ schedule }: { schedule: ScheduleInput }) {
       {error ? (
         <p className="muted">{messageOf(error)}</p>
       ) : (
-        <ol>
+        <ol aria-busy={isPlaceholderData}>
           {data?.runs.map((run) => (
             <li key={run.utc}>
               <time dateTime={run.utc} title={formatDate(parseDate(run.utc))}>
@@ -83,9 +83,10 @@ const usageQuery = (scope: Scope, { schedules, volumeIds }: Plan) => ({
 export function Foresight(plan: Plan) {
   const scope = useScope();
   const settled = useSettled(plan);
-  const { data, error } = useQuery({ ...usageQuery(scope, settled), placeholderData: keepPreviousData });
+  const query = useQuery({ ...usageQuery(scope, settled), placeholderData: keepPreviousData });
+  const { data, error } = query;
   return (
-    <div className="price" role="status" aria-label="Maximum usage">
+    <div className="price" role="status" aria-label="Maximum usage" aria-busy={query.isPlaceholderData}>
       <span>At most</span>
       {error ? (
         <span className="muted">{messageOf(error)}</span>

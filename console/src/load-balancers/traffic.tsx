@@ -66,7 +66,7 @@ function History({ id, listeners }: { id: string; listeners: readonly Listener[]
   const simulated = useSimulatedDriver('load balancers');
   return (
     <Card title="Traffic" actions={choices}>
-      <div className="card-body">
+      <div className="card-body" aria-busy={query.isPlaceholderData}>
         {simulated && <p className="muted">The driver is simulated: no client can connect, so all values are 0.</p>}
         {!query.data ? (
           <NotLoaded query={query} />

@@ -45,7 +45,15 @@ export function Prices() {
         </div>
         {!query.data && size !== null && <NotLoaded query={query} rows={6} />}
         {query.data?.length === 0 && <EmptyState title="The region offers nothing that has a price" />}
-        {rows.length > 0 && <Table label="Prices" columns={COLUMNS} rows={rows} rowKey={(row) => row.name} />}
+        {rows.length > 0 && (
+          <Table
+            label="Prices"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={(row) => row.name}
+            isBusy={query.isPlaceholderData && size !== null}
+          />
+        )}
       </section>
     </>
   );

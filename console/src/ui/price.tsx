@@ -31,7 +31,7 @@ export function priceOf({ project, region }: Scope, kind: Priced, body: object):
 export function PricePreview({ kind, body }: { kind: Priced; body: Readonly<Record<string, unknown>> | null }) {
   const scope = useScope();
   const settled = useSettled(body);
-  const { data, error } = useQuery({
+  const { data, error, isPlaceholderData } = useQuery({
     queryKey: ['prices', kind, scope.project, scope.region, settled],
     queryFn: () => priceOf(scope, kind, settled!),
     enabled: settled !== null,
@@ -39,7 +39,7 @@ export function PricePreview({ kind, body }: { kind: Priced; body: Readonly<Reco
     retry: false,
   });
   return (
-    <div className="price" role="status">
+    <div className="price" role="status" aria-busy={isPlaceholderData && settled !== null}>
       <span>Price</span>
       {error ? (
         <span className="muted">{messageOf(error)}</span>

@@ -2,7 +2,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useListState } from './list-state.ts';
 import { Pager } from './pager.tsx';
-import { NotLoaded } from './states.tsx';
+import { NotLoaded, Skeleton } from './states.tsx';
 import { type Column, Table } from './table.tsx';
 
 interface ServerRowsProps<T> {
@@ -18,7 +18,8 @@ export function ServerRows<T extends { readonly id: string }>({ label, query, co
   const state = useListState();
   if (!query.data) return <NotLoaded query={query} rows={6} />;
   const { count, results } = query.data;
-  if (count === 0) return empty;
+  const isBusy = query.isPlaceholderData;
+  if (count === 0) return isBusy ? <Skeleton rows={6} /> : empty;
   return (
     <>
       <Table
@@ -28,6 +29,7 @@ export function ServerRows<T extends { readonly id: string }>({ label, query, co
         rowKey={(row) => row.id}
         sort={state.sort}
         setSort={(sort) => state.set({ sort })}
+        isBusy={isBusy}
       />
       <Pager page={state.page} count={count} setPage={(page) => state.set({ page: String(page) })} />
     </>

@@ -29,6 +29,8 @@ interface TableProps<T> {
   readonly rowKey: (row: T) => string | number;
   readonly sort?: string;
   readonly setSort?: (sort: string) => void;
+  /** The rows are those of the last filter, order or page. */
+  readonly isBusy?: boolean;
   /** In place of a table without rows. */
   readonly empty?: ReactNode;
 }
@@ -38,10 +40,11 @@ export function Table<T>({ empty, ...props }: TableProps<T>) {
   return props.rows.length === 0 && empty !== undefined ? empty : <FilledTable {...props} />;
 }
 
-function FilledTable<T>({ label, columns, rows, rowKey, sort = '', setSort }: Omit<TableProps<T>, 'empty'>) {
+function FilledTable<T>(props: Omit<TableProps<T>, 'empty'>) {
+  const { label, columns, rows, rowKey, sort = '', setSort, isBusy = false } = props;
   const table = useTableFocus();
   return (
-    <div className="table-wrap" role="group" aria-label={label} tabIndex={0}>
+    <div className="table-wrap" role="group" aria-label={label} aria-busy={isBusy} tabIndex={0}>
       <table ref={table} aria-label={label} onKeyDown={moveBetweenRows}>
         <thead>
           <tr>
