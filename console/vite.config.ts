@@ -42,7 +42,7 @@ export default defineConfig({
             { name: 'forms', test: /src\/ui\/(form\/|by-code|copy|dialog|task-tracking)/ },
             {
               name: 'views',
-              test: /src\/ui\/(list-page|list-state|page-head|table|detail-page|resource-tabs|filter-|action-button)/,
+              test: /src\/ui\/(list-page|list-state|page-head|kept-focus|table|detail-page|resource-tabs|filter-|action-button)/,
             },
           ],
         },

@@ -316,9 +316,10 @@ describe('a toast', () => {
     await nameField(page).fill('kept');
     release();
     const toast = page.locator('.toast.ok').filter({ hasText: 'Created network created-below' });
-    await toast.getByRole('button', { name: 'Dismiss' }).click();
+    await toast.getByRole('button', { name: 'Dismiss' }).press('Enter');
     await toast.waitFor({ state: 'detached' });
     expect(await nameField(page).inputValue()).toBe('kept');
+    await page.locator('dialog input:focus').waitFor();
   });
 });
 

@@ -31,6 +31,19 @@ describe('a filter that is typed', () => {
     await expect.poll(() => field.inputValue()).toBe('');
   });
 
+  it.each([
+    ['networks?q=nothing', 'Filter'],
+    ['audit?operation=nothing', 'Operation'],
+    ['notifications?state=failed', 'Delivery'],
+  ])('has the focus again after the button that clears it: %s', async (path, label) => {
+    const page = await open(path);
+    const field = page.getByLabel(label, { exact: true });
+    await field.focus();
+    await page.getByRole('button', { name: 'Clear the filter' }).press('Enter');
+    await expect.poll(() => field.inputValue()).toBe('');
+    await expect.poll(() => page.evaluate('document.activeElement.ariaLabel')).toBe(label);
+  });
+
   it('is cleared when the palette opens the same list', async () => {
     const page = await open('networks');
     const field = page.getByLabel('Filter', { exact: true });

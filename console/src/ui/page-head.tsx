@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { ActionButton } from './action-button.tsx';
 import { useTitle } from './title.ts';
+import './kept-focus.ts';
 
 export interface Crumb {
   readonly title: string;

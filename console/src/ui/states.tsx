@@ -1,8 +1,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useLayoutEffect, useRef } from 'react';
+import { type ReactNode, useRef } from 'react';
 import { ApiError, messageOf } from '../api/errors.ts';
 import { useReachability } from '../api/reachability.ts';
-import { focusContent } from './focus-content.ts';
 
 export function Loading() {
   return (
@@ -51,24 +50,12 @@ export function ErrorState({ error, retry, isRetrying }: ErrorStateProps) {
       <h2>{status === 404 ? 'Not found' : 'This could not be loaded'}</h2>
       <p>{messageOf(error)}</p>
       {requestId && <p className="mono">Request {requestId}</p>}
-      {retry && <RetryButton isBusy={isRetrying ?? false} retry={retry} />}
+      {retry && (
+        <button type="button" className="button" aria-disabled={isRetrying} onClick={isRetrying ? undefined : retry}>
+          {isRetrying && <span className="spinner" aria-hidden="true" />} Try again
+        </button>
+      )}
     </div>
-  );
-}
-
-/** When the attempt succeeds, the button disappears, and the content of the page gets its focus. */
-function RetryButton({ isBusy, retry }: { isBusy: boolean; retry: () => void }) {
-  const button = useRef<HTMLButtonElement>(null);
-  useLayoutEffect(() => {
-    const element = button.current;
-    return () => {
-      if (element === document.activeElement) focusContent();
-    };
-  }, []);
-  return (
-    <button ref={button} type="button" className="button" aria-disabled={isBusy} onClick={isBusy ? undefined : retry}>
-      {isBusy && <span className="spinner" aria-hidden="true" />} Try again
-    </button>
   );
 }
 
