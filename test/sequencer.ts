@@ -96,6 +96,7 @@ const longest = [
   'src/tasks/change-faults.exhaustive.test.ts',
   'src/hosts/hosts.test.ts',
   'src/http/time-limit.test.ts',
+  'src/hosts/lease.test.ts',
   'src/tasks/bad-network.exhaustive.test.ts',
   'src/backup/backup.test.ts',
   'src/resources/lifecycle-policies/runs/crash.exhaustive.test.ts',
