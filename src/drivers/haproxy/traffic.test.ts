@@ -178,12 +178,14 @@ describe.skipIf(!requires('haproxy', 'openssl', 'root'))(
         const other = await apply(balancer());
         await apply(desired);
         await ask(desired.address);
-        const metrics = await (await fetch(`http://${desired.address}:9101/metrics`)).text();
+        const url = `http://${desired.address}:9101/metrics`;
+        const metrics = await (await fetch(url)).text();
         expect(metrics).toContain(
           `haproxy_frontend_http_requests_total{proxy="listener_${made.listeners[0]!.id}"} 1\n`,
         );
         expect(metrics).toContain(`server="member_${made.pools[0]!.members[0]!.id}"`);
         expect(metrics).not.toContain(other.listeners[0]!.id);
+        expect((await fetch(`${url}?x=1`)).status).toBe(200);
         expect((await fetch(`http://${desired.address}:9101/`)).status).toBe(404);
       });
 
