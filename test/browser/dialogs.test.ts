@@ -321,6 +321,23 @@ describe('a toast', () => {
     expect(await nameField(page).inputValue()).toBe('kept');
     await page.locator('dialog input:focus').waitFor();
   });
+
+  it('of a success stays while the pointer or the focus is on it', async () => {
+    const page = await open('networks/new');
+    await page.clock.install();
+    await nameField(page).fill('created-slowly');
+    await page.getByRole('button', { name: 'Create network' }).click();
+    const toast = page.locator('.toast.ok').filter({ hasText: 'Created network created-slowly' });
+    await toast.hover();
+    await page.clock.fastForward(8000);
+    await toast.getByRole('button', { name: 'Dismiss' }).focus();
+    await page.mouse.move(0, 0);
+    await page.clock.fastForward(8000);
+    expect(await toast.isVisible()).toBe(true);
+    await page.getByRole('link', { name: 'Create network' }).focus();
+    await page.clock.fastForward(8000);
+    await toast.waitFor({ state: 'detached' });
+  });
 });
 
 describe('the same by code', () => {

@@ -28,8 +28,14 @@ export function showToast(toast: Omit<Toast, 'id'>, replaced?: number): number {
   const id = replaced ?? ++lastId;
   toasts.set([...withRoom(toasts.get().filter((each) => each.id !== id)), { ...toast, id }]);
   // Failures stay until they are read.
-  if (toast.tone === 'ok') setTimeout(() => dismissToast(id), SHOWN_MS);
+  if (toast.tone === 'ok') dismissLater(id);
   return id;
+}
+
+/** Not while somebody reads it: the pointer or the focus is on a toast. */
+function dismissLater(id: number): void {
+  const isRead = () => document.querySelector('.toast:is(:hover, :focus-within)');
+  setTimeout(() => (isRead() ? dismissLater : dismissToast)(id), SHOWN_MS);
 }
 
 /** Makes room for the next toast: evicts the oldest one that is not a failure, and a failure only if all are failures. */
