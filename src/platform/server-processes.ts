@@ -34,14 +34,13 @@ interface ClusterMessage {
 
 /** A connection that the first process has accepted, and how many processes have declined it. */
 interface Connection {
-  close(): void;
   declined?: number;
 }
 
 /**
- * Ends what Node 24 leaves open: it distributes a connection that all processes decline, because they are full, again and again at
- * full speed. If a process ends before it has answered, for example because it was frozen, Node keeps the connection open
- * permanently, and does not emit 'disconnect'.
+ * Corrects two faults of `node:cluster` in Node 24. It distributes a connection that all processes decline, because they are full,
+ * again and again at full speed. And if a process ends before it has answered, for example because it was frozen, it keeps the
+ * connection open permanently, and does not emit 'disconnect'.
  */
 function boundDistribution(worker: Worker): void {
   const child = worker.process;
