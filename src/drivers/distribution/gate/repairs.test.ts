@@ -38,10 +38,10 @@ it('scans a repository once for concurrent requests, and again after a pause or 
   const repair = createRepairs(layout)(target);
   await cutLink();
   expect(await Promise.all([repair(), repair(), repair()])).toEqual(['repaired', 'repaired', 'repaired']);
-  vi.runAllTimers();
+  vi.runOnlyPendingTimers();
   expect(await repair()).toBe('sound');
   await cutLink();
   expect(await repair()).toBe('sound');
-  vi.runAllTimers();
+  vi.runOnlyPendingTimers();
   expect(await repair()).toBe('repaired');
 });
