@@ -1,8 +1,9 @@
 /**
- * Runs python_sdk.py, which uses the official Python SDK (`gcore`), against a server.
+ * Runs python_sdk.py, which uses the official Python SDK (`gcore`), and the example of the README against a server.
  * CLOUDYARD_TEST_PYTHON selects a Python with the package; .ci/run creates one.
  */
 import { execFile, execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -48,6 +49,14 @@ describe.skipIf(reason !== null)(reason ?? 'the official Python SDK', () => {
     const setup = { url: `http://127.0.0.1:${port}`, project_id: projectId, tokens: { admin, reader, other } };
     environment = { ...(process.env as Record<string, string>), CLOUDYARD_SDK_TEST: JSON.stringify(setup) };
   });
+
+  it('runs the example of the README', async () => {
+    const [, example = ''] = /```python\n([^]*?)```/.exec(readFileSync('README.md', 'utf8')) ?? [];
+    const { url } = JSON.parse(environment['CLOUDYARD_SDK_TEST']!) as { url: string };
+    const env = { ...environment, CLOUDYARD_URL: url, CLOUDYARD_TOKEN: cloud.admin };
+    const { stdout } = await promisify(execFile)(python, ['-c', example], { env, timeout: 60_000 });
+    expect(stdout).toMatch(/^available \S+:\S+\n$/);
+  }, 90_000);
 
   it('supports every operation of the server and gets every field of its models', async () => {
     const options = { env: environment, timeout: 150_000 };
