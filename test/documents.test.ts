@@ -37,6 +37,25 @@ describe('documents', () => {
   });
 });
 
+const sources = globSync('{src,bin,test,bench,console/src}/**/*.{ts,mjs}');
+
+/** Pairs such as `transaction` (platform/db.ts) and `quick` in http/create-app.ts. A path may begin below src/. */
+function placesIn(file: string): { name: string; path: string }[] {
+  const text = readFileSync(file, 'utf8').replaceAll(/\n\s*/g, ' ');
+  const pairs = text.matchAll(/`([A-Za-z]+)`,? (?:in |of |\()`?((?:[\w-]+\/)+[\w-]+\.(?:ts|mjs))/g);
+  return [...pairs].map(([, name = '', path = '']) => ({ name, path }));
+}
+
+describe('names in documents', () => {
+  it.each(files.filter((file) => placesIn(file).length > 0))('of %s are in the files that it gives', (file) => {
+    const wrong = placesIn(file).filter(({ name, path }) => {
+      const found = sources.filter((source) => `/${source}`.endsWith(`/${path}`));
+      return !found.some((source) => new RegExp(`\\b${name}\\b`).test(readFileSync(source, 'utf8')));
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
 /** In the section of a file, the code names the places to edit: `in \`editable\``. */
 describe('adding-a-field.md', () => {
   it('names declarations that exist', () => {
