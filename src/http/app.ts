@@ -30,6 +30,10 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Descriptions of the tags of operations, by name. */
     declaredTags: Map<string, string>;
+    /** Ends the hold of requests (`isHeld`). */
+    admitRequests(): void;
+    /** Responds to held requests with 503, and to those that arrive later. Has no effect after `admitRequests`. */
+    refuseRequests(): void;
   }
   interface FastifyRequest {
     /** The authenticated caller. Absent on public routes. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import Fastify, { LogController } from 'fastify';
-import { unavailable } from '../errors/catalogue.ts';
+import { type ClientError, unavailable } from '../errors/catalogue.ts';
 import type { Logger } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { defaultSettings } from '../platform/settings.ts';
@@ -32,8 +32,8 @@ export interface ServerOptions extends Pick<AuthorizationDeps, 'publicUrl'> {
   /** Absent: those of the default settings. */
   clientLimits?: ClientLimitsOptions['limits'];
   rates?: ClientLimitsOptions['rates'];
-  /** Requests wait until this promise resolves, and get 503 if it rejects. */
-  holdUntil?: Promise<unknown> | undefined;
+  /** Whether requests wait for `admitRequests`. */
+  isHeld?: boolean;
   /** Overrides of the defaults. */
   connectionLimits?: Partial<ConnectionLimits> | undefined;
   anonymousLimits?: AnonymousLimits | undefined;
@@ -88,7 +88,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   jsonBodies(app);
   app.decorate('declaredTags', new Map());
   await app.register(swagger, openApiOptions(app));
-  if (options.holdUntil) holdRequests(app, options.holdUntil);
+  holdRequests(app, options.isHeld);
   if (options.movedNow) datesOf(app, options.movedNow);
   errorHandling(app, options);
   requestTelemetry(app, options);
@@ -121,13 +121,15 @@ function datesOf(app: App, now: () => Date): void {
 }
 
 /** Uses a callback: see telemetry.ts. */
-function holdRequests(app: App, until: Promise<unknown>): void {
-  let isHeld = true;
-  const over = until.then(() => void (isHeld = false));
-  over.catch(() => {});
-  const refused = () => unavailable('the server could not start; try again in a few seconds');
+function holdRequests(app: App, isHeld = false): void {
+  const { promise: over, resolve } = Promise.withResolvers<ClientError | undefined>();
+  app.decorate('admitRequests', () => {
+    isHeld = false;
+    resolve(undefined);
+  });
+  app.decorate('refuseRequests', () => resolve(unavailable('the server could not start; try again in a few seconds')));
   app.addHook('onRequest', (_request, _reply, done) => {
-    if (isHeld) over.then(done, () => done(refused()));
+    if (isHeld) void over.then(done);
     else done();
   });
 }

@@ -1,14 +1,17 @@
 /** A server that listens before it is ready delays early requests instead of rejecting them. */
 import { expect, it } from 'vitest';
 import { useCloudyard } from '../../test/harness.ts';
-import { closeApi, createApi } from '../main/api.ts';
+import { apiSettings, closeApi, createApi } from '../main/api.ts';
+import { readSettings } from '../main/settings.ts';
 import { silentLogger } from '../platform/log.ts';
+import { checkoutPlaces } from '../platform/program-files.ts';
 
 const cloud = useCloudyard({ driver: null });
+const settings = readSettings({}, checkoutPlaces(process.cwd()), false);
+const options = { ...apiSettings(settings, true), log: silentLogger };
 
 it('holds early requests until the server is ready', async () => {
-  const { promise: holdUntil, resolve } = Promise.withResolvers<void>();
-  const app = await createApi(cloud.services, { log: silentLogger, holdUntil });
+  const app = await createApi(cloud.services, options);
   const statusOf = async (url: string) =>
     (await app.inject({ url, headers: { authorization: `apikey ${cloud.admin}` } })).statusCode;
   let answered = 0;
@@ -16,19 +19,17 @@ it('holds early requests until the server is ready', async () => {
   // Later requests to another server with the same database are answered meanwhile.
   for (let i = 0; i < 5; i++) expect((await cloud.get('/cloud/v1/registries/1/1')).status).toBe(200);
   expect(answered).toBe(0);
-  resolve();
+  app.admitRequests();
   expect(await Promise.all(early)).toEqual([200, 200]);
   expect(await statusOf('/readyz')).toBe(200);
   await app.close();
 });
 
 it('responds to early requests with 503 when the server stops before it is ready', async () => {
-  const { promise: holdUntil, reject } = Promise.withResolvers<void>();
-  const app = await createApi(cloud.services, { log: silentLogger, holdUntil });
+  const app = await createApi(cloud.services, options);
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const early = fetch(`${url}/readyz`);
   await new Promise((arrived) => app.server.once('request', arrived));
-  reject();
   await closeApi(app, cloud.services);
   const response = await early;
   expect({

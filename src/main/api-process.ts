@@ -24,26 +24,22 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const opened = await openServices({ settings, roles: { serve: true, work: [] }, log, closing, opening });
   const { services, controlPlane, tracer } = opened;
   const { metrics } = services;
-  const { promise: holdUntil, resolve: admitRequests, reject: refuseRequests } = Promise.withResolvers<void>();
-  // The first process may stop this one before the app uses the promise.
-  holdUntil.catch(() => {});
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   let api: App | undefined;
   const first = openCalls(process, {
-    admitRequests,
+    // If there is no app yet, the first process calls again when it listens.
+    admitRequests: () => api?.admitRequests(),
     metrics: metrics.json,
     ping: () => {},
     stopListening: () => api?.drain.stopListening(),
     stop: async () => {
-      // If the start of the server has failed, the stop would wait for them.
-      refuseRequests();
       if (api) await closeApi(api, services);
       stop();
     },
   });
   api = await createApi(services, {
     ...apiSettings(settings, true),
-    ...{ log, holdUntil, tracer, certificate: await openCertificate(opened) },
+    ...{ log, tracer, certificate: await openCertificate(opened) },
     anonymousLimits: dividedBy(given.processes, defaultAnonymousLimits),
     rates: leaseRates((request) => first.call<Lease>('lease', request)),
     metrics: { contentType: metrics.contentType, text: () => first.call<string>('metrics') },

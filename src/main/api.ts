@@ -26,11 +26,12 @@ export interface ApiOptions extends ServerOptions {
   resources?: boolean;
 }
 
-/** The options of a server that come from its settings. `serves`: whether it serves more than health and metrics. */
+/** The options of a server, which listens before it is ready. `serves`: whether it serves more than health and metrics. */
 export function apiSettings(settings: Settings, serves: boolean): Omit<ApiOptions, 'log'> {
   const { clientLimits, trustedProxies, publicUrl } = settings;
   const consoleFolder = serves && settings.console ? join(root, 'console', 'dist') : undefined;
-  return { clientLimits, trustedProxies, publicUrl, consoleFolder, hstsSeconds: settings.tls.hstsSeconds };
+  const { hstsSeconds } = settings.tls;
+  return { clientLimits, trustedProxies, publicUrl, consoleFolder, hstsSeconds, isHeld: true };
 }
 
 /**
@@ -109,8 +110,9 @@ function toDataDirectory(status: DriverOfWorker & DiskSpace): StatusOfWorkers['d
   return { healthy, detail, ...bytes, worker, region_ids };
 }
 
-/** Answers the requests that were read, and closes the server. */
+/** Answers the requests that were read, and closes the server. If its start has failed, those that it holds get 503. */
 export async function closeApi(api: App, services: Services): Promise<void> {
+  api.refuseRequests();
   services.taskViews.releaseWaiting();
   services.events.endStreams();
   await api.drain.drain();

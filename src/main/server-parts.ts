@@ -84,23 +84,18 @@ async function openApi(opened: Opened): Promise<ApiServer | null> {
 
 async function serveHere(opened: Opened, certificate: CertificateSource | undefined): Promise<ApiServer> {
   const { services, settings, serves, log, tracer } = opened;
-  const { promise: holdUntil, resolve: admitRequests, reject: refuseRequests } = Promise.withResolvers<void>();
   const api = await createApi(services, {
     ...apiSettings(settings, serves),
-    ...{ log, resources: serves, holdUntil, certificate, tracer },
+    ...{ log, resources: serves, certificate, tracer },
   });
-  const stop = () => {
-    // Without an effect if they were admitted. If the start has failed, the stop would wait for them.
-    refuseRequests();
-    return closeApi(api, services);
-  };
+  const stop = () => closeApi(api, services);
   // The app may have opened connections, which would keep the embedded PostgreSQL running.
   const url = await listen(api, settings, serves).catch(async (error: unknown) => {
     await stop();
     throw error;
   });
   if (serves) services.metrics.watchApiKeys(services.apiKeys.cacheState);
-  return { url, admitRequests, stop };
+  return { url, admitRequests: api.admitRequests, stop };
 }
 
 /** The token to print: CLOUDYARD_BOOTSTRAP_TOKEN, or a new one at the first start; null if one exists, and for a service. */
