@@ -1,5 +1,5 @@
 /** Operations about the server itself: index, health, metrics and the OpenAPI document. */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { everyone } from '../authz/access.ts';
 import { unavailable } from '../errors/catalogue.ts';
 import { withZone } from '../platform/clock.ts';
@@ -9,7 +9,7 @@ import { within } from '../platform/within.ts';
 import { consolePath, consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
-import { noQuery, operationsOf } from './operations.ts';
+import { operationsOf } from './operations.ts';
 import { referencePage } from './reference-page.ts';
 import { Component, DateTime, Described, Nullable } from './shapes.ts';
 import { sendContent, storeContent, type StoredContent } from './stored-content.ts';
@@ -71,6 +71,8 @@ const Drivers = Component('DriverStatuses', {
   time_zones: Type.Array(TimeZones, { description: 'One entry for each live worker of a region' }),
   data_directories: Type.Array(DataDirectory, { description: 'One entry for each live worker of a region' }),
 });
+const MetricsText = Type.String({ description: 'One line for each metric, with its help and type' });
+const OpenApi = Component('OpenApiDocument', {}, 'OpenAPI 3.1');
 export type StatusOfWorkers = Static<typeof Drivers>;
 
 const operation = operationsOf({
@@ -89,6 +91,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
   const findObstacle = joined(() => within(readinessMs, search));
   const driverStatus = joined(deps.driverStatus);
   const metricsText = joined(() => deps.metrics.text());
+  let document: StoredContent | undefined;
 
   const operations = [
     operation('GET', '/healthz', {
@@ -122,13 +125,35 @@ export function systemRoutes(deps: SystemDeps): Routes {
       route: counted,
       handle: driverStatus,
     }),
+    operation('GET', '/metrics', {
+      id: 'getMetrics',
+      summary: 'Get metrics in the format of Prometheus',
+      access: everyone,
+      response: MetricsText,
+      produces: ['text/plain'],
+      route: counted,
+      handle(_request, reply) {
+        reply.type(deps.metrics.contentType);
+        return metricsText();
+      },
+    }),
+    operation('GET', '/openapi.json', {
+      id: 'getOpenApi',
+      summary: 'Get the OpenAPI document',
+      access: everyone,
+      response: OpenApi,
+      route: counted,
+      async handle(_request, reply) {
+        document ??= await storeContent(Buffer.from(JSON.stringify(reply.server.swagger())));
+        return sendContent(reply.request, reply.type('application/json; charset=utf-8'), document);
+      },
+    }),
   ];
 
   return (app) => {
     const { version, consoleFolder } = deps;
     indexRoute(app, describeServer(version, consoleFolder && consolePath));
     for (const register of operations) register(app);
-    plainRoutes(app, deps.metrics, metricsText);
     referencePage(app);
     if (consoleFolder) consoleRoutes(consoleFolder)(app);
   };
@@ -140,57 +165,15 @@ function tlsOf(status: CertificateStatus | undefined): { tls?: Static<typeof Tls
   return { tls: { healthy, detail, expires_at: expiresAt && withZone(expiresAt) } };
 }
 
-const MetricsText = Type.String({ description: 'One line for each metric, with its help and type' });
-const OpenApi = Component('OpenApiDocument', {}, 'OpenAPI 3.1');
-
-const plain = { config: { access: everyone, isCounted: true } };
-const described = (operationId: string, summary: string) => ({ operationId, summary, tags: ['System'], security: [] });
-const responseOf = (mediaType: string, schema: TSchema) => ({
-  200: { description: 'Success', content: { [mediaType]: { schema } } },
-});
-
-/** Operations whose response is sent as it is. */
-function plainRoutes(app: App, metrics: SystemDeps['metrics'], metricsText: () => Promise<string>): void {
-  let document: StoredContent | undefined;
-  app.get(
-    '/metrics',
-    {
-      ...plain,
-      schema: {
-        ...described('getMetrics', 'Get metrics in the format of Prometheus'),
-        querystring: noQuery,
-        response: responseOf('text/plain', MetricsText),
-      },
-    },
-    async (_request, reply) => {
-      reply.type(metrics.contentType);
-      return metricsText();
-    },
-  );
-  app.get(
-    '/openapi.json',
-    {
-      ...plain,
-      schema: {
-        ...described('getOpenApi', 'Get the OpenAPI document'),
-        querystring: noQuery,
-        response: responseOf('application/json', OpenApi),
-      },
-    },
-    async (request, reply) => {
-      document ??= await storeContent(Buffer.from(JSON.stringify(app.swagger())));
-      return sendContent(request, reply.type('application/json; charset=utf-8'), document);
-    },
-  );
-}
-
 function indexRoute(app: App, server: ReturnType<typeof describeServer>): void {
   const content = {
     'application/json': { schema: Index },
     'text/html': { schema: Type.String({ description: 'If `Accept` contains `text/html`' }) },
   };
   const schema = {
-    ...described('getIndex', 'Get the name, the version and the links of the server'),
+    operationId: 'getIndex',
+    summary: 'Get the name, the version and the links of the server',
+    ...{ tags: ['System'], security: [] },
     response: { 200: { description: 'Name, version and links of the server', content } },
   };
   app.get('/', { config: { access: everyone }, schema }, async (request, reply) => {

@@ -9450,7 +9450,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
+            /** @description One line for each metric, with its help and type */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -9471,7 +9471,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Success */
+            /** @description OpenAPI 3.1 */
             200: {
                 headers: {
                     [name: string]: unknown;
