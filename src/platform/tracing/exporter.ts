@@ -4,8 +4,9 @@
  * Failure modes: while the collector is away, at most `maxSpans` wait, and further ones are dropped and counted. Nothing
  * waits for the collector; at the end, the remaining spans are sent once.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
+import { poll } from '../poll.ts';
+import { joined } from '../turns.ts';
 import type { Attributes, EndedSpan } from './tracer.ts';
 
 interface ExporterOptions {
@@ -27,7 +28,6 @@ const defaultIntervalMs = 2000;
 export function createExporter(options: ExporterOptions) {
   const { endpoint, headers, log, intervalMs = defaultIntervalMs } = options;
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
-  const over = new AbortController();
   let spans: EndedSpan[] = [];
   let dropped = 0;
   let isFailing = false;
@@ -46,7 +46,7 @@ export function createExporter(options: ExporterOptions) {
     if (!response.ok) log.warn({ status: response.status, spans: batch.length }, 'the collector refused spans');
   };
 
-  const flush = async () => {
+  const flush = joined(async () => {
     while (spans.length > 0) {
       const batch = spans.slice(0, maxBatch);
       try {
@@ -60,15 +60,8 @@ export function createExporter(options: ExporterOptions) {
       if (isFailing) log.info({ dropped }, 'the collector of traces can be reached again');
       [isFailing, dropped] = [false, 0];
     }
-  };
-
-  const run = async () => {
-    while (!over.signal.aborted) {
-      await sleep(intervalMs, undefined, { ref: false, signal: over.signal }).catch(() => {});
-      await flush();
-    }
-  };
-  const running = run();
+  });
+  const stopPolling = poll(flush, intervalMs);
 
   return {
     record(span: EndedSpan): void {
@@ -77,8 +70,8 @@ export function createExporter(options: ExporterOptions) {
     },
     /** Sends the remaining spans. */
     async stop(): Promise<void> {
-      over.abort();
-      await running;
+      stopPolling();
+      await flush();
     },
   };
 }
