@@ -86,17 +86,14 @@ async function backupDuties(
   db: Db,
   { now }: Clock,
 ): Promise<Duty[]> {
-  const { schedule } = settings.backup;
-  if (schedule === undefined) return [];
-  const { parseBackupSchedule } = await import('./backup-schedule.ts');
+  const { nextBackup: next } = settings;
+  if (!next) return [];
   const { createScheduledBackups, watchBackups } = await import('./scheduled-backups.ts');
-  const parsed = parseBackupSchedule(schedule, new Date());
-  if ('error' in parsed) throw new Error(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.error}`);
   const { operatorId } = await services.clients.bootstrap();
   const { connection } = database;
-  watchBackups(services.metrics, parsed.next, db);
+  watchBackups(services.metrics, next, db);
   const work = createScheduledBackups({
-    ...{ settings, next: parsed.next, db, connection, log, operatorId, now },
+    ...{ settings, next, db, connection, log, operatorId, now },
     notifications: services.notifications,
   });
   return [{ seconds: backupPollSeconds, work }];

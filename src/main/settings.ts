@@ -1,15 +1,18 @@
 /** All settings: those of Cloudyard itself (platform/settings.ts) and those that the kinds of drivers declare. */
 import { isIP } from 'node:net';
+import type { NextInstant } from '../backup/schedule.ts';
 import { clientVariables } from '../client/contexts.ts';
 import { deliveryDriverKinds, type DriverSettings, hostDriverKinds } from '../drivers/kinds.ts';
 import { settingMeanings } from '../platform/setting-meanings.ts';
-import { createSettingReader, type SettingDescription } from '../platform/setting-reader.ts';
+import { createSettingReader, type SettingDescription, type SettingReader } from '../platform/setting-reader.ts';
 import { type CoreSettings, readCoreSettings } from '../platform/settings.ts';
 import { parseBackupSchedule } from './backup-schedule.ts';
 import type { Places } from '../platform/program-files.ts';
 
 export interface Settings extends CoreSettings {
   drivers: DriverSettings;
+  /** CLOUDYARD_BACKUP_SCHEDULE; null: no schedule. */
+  nextBackup: NextInstant | null;
 }
 
 const kinds = { ...hostDriverKinds, ...deliveryDriverKinds };
@@ -28,13 +31,17 @@ export function readSettings(env: Record<string, string | undefined>, places: Pl
   const drivers = Object.fromEntries(
     Object.entries(kinds).map(([kind, { readSettings: read }]) => [kind, read(reader, defaults)]),
   ) as DriverSettings;
-  const { schedule } = core.backup;
-  if (schedule !== undefined) {
-    const parsed = parseBackupSchedule(schedule, new Date());
-    if ('error' in parsed) reader.reject(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.error}`);
-  }
+  const nextBackup = nextBackupIn(reader);
   reader.check();
-  return { ...core, drivers };
+  return { ...core, drivers, nextBackup };
+}
+
+function nextBackupIn({ text, reject }: SettingReader): NextInstant | null {
+  const schedule = text('CLOUDYARD_BACKUP_SCHEDULE');
+  const parsed = schedule === undefined ? { next: null } : parseBackupSchedule(schedule, new Date());
+  if ('next' in parsed) return parsed.next;
+  reject(`CLOUDYARD_BACKUP_SCHEDULE ${parsed.error}`);
+  return null;
 }
 
 /** Variables that look like settings but are not: probably misspelled, so every command warns about them. */

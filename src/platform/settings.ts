@@ -178,8 +178,6 @@ function backupSettings(reader: SettingReader<CoreSettingName>, base: string, da
     ageRecipient,
     /** Whether the database is backed up before it is migrated. */
     beforeMigration: flag('CLOUDYARD_BACKUP_BEFORE_MIGRATION', true),
-    /** When backups are made, as main/backup-schedule.ts reads it; absent: never. */
-    schedule: text('CLOUDYARD_BACKUP_SCHEDULE'),
     /** Scheduled backups that are retained. */
     keep: integer('CLOUDYARD_BACKUP_KEEP', 7, 1, 10_000),
     /** Whether scheduled backups contain the data of tenants on the host that makes them. */
