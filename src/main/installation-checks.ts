@@ -3,8 +3,8 @@
  * Nothing is changed, and an embedded PostgreSQL that does not run is not started.
  */
 import { X509Certificate } from 'node:crypto';
-import { accessSync, constants, existsSync, lstatSync, readdirSync, realpathSync, statfsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, existsSync, lstatSync, readdirSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
@@ -17,7 +17,7 @@ import { shortageOf } from '../platform/db-errors.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
-import { livePostmaster, socketDirOfRunning } from '../platform/embedded-postgres-pid-file.ts';
+import { connectionToRunning } from '../platform/embedded-postgres.ts';
 import { connectionProblem, queryTimeoutMs, sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
@@ -173,7 +173,8 @@ async function checkEncryption(client: pg.Client, { keyFile }: Settings): Promis
 
 async function checkDatabase(settings: Settings): Promise<Finding[]> {
   const name = 'database';
-  const connection = connectionOf(settings);
+  const { databaseUrl, dataDir } = settings;
+  const connection = databaseUrl ? { connectionString: databaseUrl } : connectionToRunning(dataDir);
   if (!connection) {
     const detail = 'the embedded PostgreSQL is not running, so nothing in the database was checked';
     return [{ name, ok: true, detail }];
@@ -204,15 +205,6 @@ async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[
   const listeners = await checkCertificates(client);
   const hosts = await checkHosts(client);
   return [...all, ...(await checkAcme(client, settings)), listeners, await checkBackups(client, settings), ...hosts];
-}
-
-function connectionOf({ databaseUrl, dataDir }: Settings): pg.ClientConfig | null {
-  if (databaseUrl) return { connectionString: databaseUrl };
-  const cluster = join(dataDir, 'postgres');
-  if (!existsSync(cluster)) return null;
-  const pgData = join(realpathSync(cluster), 'data');
-  const host = livePostmaster(pgData) === null ? null : socketDirOfRunning(pgData);
-  return host === null ? null : { host, port: 5432, user: 'cloudyard', database: 'cloudyard' };
 }
 
 async function checkClockOf(client: pg.Client): Promise<Finding> {

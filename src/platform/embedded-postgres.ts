@@ -151,6 +151,13 @@ export async function joinEmbeddedPostgres({ dataDir }: { dataDir: string }): Pr
   return { ...addressOf(host), pid: () => null, stop: use.end };
 }
 
+/** The connection to the server that runs on a data directory; null if none does. Nothing is started or created. */
+export function connectionToRunning(dataDir: string): EmbeddedPostgres['connection'] | null {
+  const cluster = join(dataDir, 'postgres');
+  const host = existsSync(cluster) ? socketDirOfRunning(join(realpathSync(cluster), 'data')) : null;
+  return host === null ? null : addressOf(host).connection;
+}
+
 function addressOf(host: string): Pick<EmbeddedPostgres, 'connection' | 'url'> {
   return {
     connection: { host, port: PORT, user: NAME, database: NAME },
