@@ -5,45 +5,29 @@
  * with the same offset has that offset throughout (no zone has changed twice within a day since 1970); any other day is
  * searched for the instant of its change.
  */
+import { boundedCache } from './bounded-cache.ts';
 import type { OffsetAt } from './tzif.ts';
 
 const daySeconds = 86_400;
-/** Cached days of a zone; beyond it the cache is cleared. */
+/** Cached days of a zone. */
 const maxCached = 1024;
 
 /** @throws RangeError when Intl does not know the name */
 export function intlOffsets(name: string): OffsetAt {
   const readOffset = reader(name);
-  const atMidnight = new Map<number, number>();
-  const changes = new Map<number, number>();
-
-  const offsetAtMidnight = (day: number): number => {
-    let offset = atMidnight.get(day);
-    if (offset === undefined) {
-      offset = readOffset(day * daySeconds);
-      if (atMidnight.size >= maxCached) atMidnight.clear();
-      atMidnight.set(day, offset);
-    }
-    return offset;
-  };
+  const offsetAtMidnight = boundedCache(maxCached, (day: number) => readOffset(day * daySeconds));
 
   /** The instant within the day from which the offset of the next midnight applies. */
-  const changeOn = (day: number): number => {
-    let change = changes.get(day);
-    if (change === undefined) {
-      const after = offsetAtMidnight(day + 1);
-      let [low, high] = [day * daySeconds, (day + 1) * daySeconds];
-      while (high - low > 1) {
-        const middle = Math.floor((low + high) / 2);
-        if (readOffset(middle) === after) high = middle;
-        else low = middle;
-      }
-      change = high;
-      if (changes.size >= maxCached) changes.clear();
-      changes.set(day, change);
+  const changeOn = boundedCache(maxCached, (day: number) => {
+    const after = offsetAtMidnight(day + 1);
+    let [low, high] = [day * daySeconds, (day + 1) * daySeconds];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (readOffset(middle) === after) high = middle;
+      else low = middle;
     }
-    return change;
-  };
+    return high;
+  });
 
   return (instant) => {
     const day = Math.floor(instant / daySeconds);

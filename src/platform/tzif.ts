@@ -4,13 +4,14 @@
  *
  * Units: seconds since 1970, and seconds east of UTC.
  */
+import { boundedCache } from './bounded-cache.ts';
 
 /** The offset from UTC at an instant. */
 export type OffsetAt = (instant: number) => number;
 
 const headerLength = 44;
 const daySeconds = 86_400;
-/** Years whose transitions are kept for a rule; beyond it they are dropped. */
+/** Years whose transitions are kept for a rule. */
 const maxYears = 1024;
 
 /** @throws Error for a file that is not TZif of version 2 or newer */
@@ -76,16 +77,8 @@ export function parseRule(text: string): OffsetAt {
   if (startText === undefined) return () => standard;
   const summer = summerText === undefined ? standard + 3600 : 0 - secondsOf(summerText);
   const [start, end] = [parseDate(startText), parseDate(endText!)];
-  const known = new Map<number, [start: number, end: number]>();
-  const changesOf = (year: number): [start: number, end: number] => {
-    let changes = known.get(year);
-    if (!changes) {
-      if (known.size >= maxYears) known.clear();
-      // Each change is written in the local time before it.
-      known.set(year, (changes = [start(year) - standard, end(year) - summer]));
-    }
-    return changes;
-  };
+  // Each change is written in the local time before it.
+  const changesOf = boundedCache(maxYears, (year: number) => [start(year) - standard, end(year) - summer] as const);
   return (instant) => {
     const [begins, ends] = changesOf(new Date((instant + standard) * 1000).getUTCFullYear());
     const isSummer = begins < ends ? instant >= begins && instant < ends : instant >= begins || instant < ends;
