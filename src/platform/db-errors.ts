@@ -23,11 +23,11 @@ export function violatedConstraint(error: unknown): string | undefined {
   return postgresError(error)?.constraint;
 }
 
-function postgresError(error: unknown): pg.DatabaseError | undefined {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof pg.DatabaseError) return cause;
-  }
-  return undefined;
+const postgresError = (error: unknown) => causesOf(error).find((cause) => cause instanceof pg.DatabaseError);
+
+/** The error and its causes. */
+export function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }
 
 const connectionCodes = new Set([
@@ -54,7 +54,7 @@ const brokenConnection = [
 
 /** Whether no connection of the pool was free in time. The database may respond to those that have one. */
 export function lacksFreeConnection(error: unknown): boolean {
-  return error instanceof Error && (error.message === noFreeConnection || lacksFreeConnection(error.cause));
+  return causesOf(error).some(({ message }) => message === noFreeConnection);
 }
 
 /** Whether `pg` could not connect or lost its connection, without an error of the system. */
@@ -64,11 +64,8 @@ export function isBrokenConnection({ message }: Error): boolean {
 
 /** What this host lacks to open a connection, for example `this host is out of memory`; or null. */
 export function hostShortageOf(error: unknown): string | null {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const shortage = hostShortages[(cause as NodeJS.ErrnoException).code ?? ''];
-    if (shortage !== undefined) return shortage;
-  }
-  return null;
+  const shortages = causesOf(error).map(({ code = '' }: NodeJS.ErrnoException) => hostShortages[code]);
+  return shortages.find((each) => each !== undefined) ?? null;
 }
 
 /** What a database that responds lacks, by SQLSTATE (class 53, and 58030). */
@@ -127,13 +124,11 @@ const busy = new Set<unknown>(['57P01', '57P03', '53300']);
 
 /** Whether a server runs that refused the connection, ended it, or did not respond in time. It may accept a later one. */
 export function isBusy(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const { code, syscall } = cause as NodeJS.ErrnoException;
+  return causesOf(error).some((cause: NodeJS.ErrnoException) => {
     // A full queue of a unix socket. The start of a program has the same code.
-    const isQueueFull = code === 'EAGAIN' && syscall === 'connect';
-    if (busy.has(code) || isQueueFull || isBrokenConnection(cause)) return true;
-  }
-  return false;
+    const isQueueFull = cause.code === 'EAGAIN' && cause.syscall === 'connect';
+    return busy.has(cause.code) || isQueueFull || isBrokenConnection(cause);
+  });
 }
 
 /**
@@ -148,15 +143,14 @@ const refused = new Set(['28000', '28P01', '3D000', '55000']);
  */
 export function isUnavailable(error: unknown): boolean {
   if (shortageOf(error) !== null || isContended(error) || hostShortageOf(error) !== null) return true;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+  return causesOf(error).some((cause) => {
     // A DOMException, such as the reason of an aborted signal, has a number.
     const code = String((cause as { code?: unknown }).code ?? '');
     // Class 08: connection; 57P01..5: shutdown, crash, starting up, database dropped, idle session ended; 25P03..4: transaction
     // ended; 25006: a former primary.
     if (/^(08|57P0[1-5]$|25P0[34]$)/.test(code) || refused.has(code) || code === readOnly) return true;
-    if (connectionCodes.has(code) || isBrokenConnection(cause) || isConnectionError(cause)) return true;
-  }
-  return false;
+    return connectionCodes.has(code) || isBrokenConnection(cause) || isConnectionError(cause);
+  });
 }
 
 /** The same, but false when this host lacks resources: the work itself may lack them too, and the operator must see that. */

@@ -9,7 +9,7 @@ import pg from 'pg';
 import { defineWrite, sendWrites, type Write, type WriteOptions } from './deferred-writes.ts';
 import type { Logger } from './log.ts';
 import { closeLostConnections } from './lost-servers.ts';
-import { isContended, isRetryable, isUnavailable, postgresCode } from './db-errors.ts';
+import { causesOf, isContended, isRetryable, isUnavailable, postgresCode } from './db-errors.ts';
 import { createPrimaryClient } from './primary-client.ts';
 import { nameStatement, PreparedQuery, type Statement } from './prepared-query.ts';
 import { parseInstant } from './timestamps.ts';
@@ -132,8 +132,7 @@ const failedTransaction = '25P02';
 /** The error of a deferred write if `thrown` is a consequence of it: Drizzle wraps errors. Otherwise `thrown`. */
 function causeOf(thrown: unknown, writeError: unknown): unknown {
   if (writeError === undefined || postgresCode(thrown) === failedTransaction) return writeError ?? thrown;
-  for (let error = thrown; error instanceof Error; error = error.cause) if (error === writeError) return error;
-  return thrown;
+  return causesOf(thrown).find((cause) => cause === writeError) ?? thrown;
 }
 
 /**
