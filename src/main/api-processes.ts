@@ -14,6 +14,7 @@ import { portOf } from '../platform/own-ports.ts';
 import { type Calls, openCalls } from '../platform/process-calls.ts';
 import { bindToProcessor, usableProcessors } from '../platform/processor-affinity.ts';
 import { forkServerProcess, type ServerProcess } from '../platform/server-processes.ts';
+import { within } from '../platform/within.ts';
 
 /** The API server, in this process or in others. */
 export interface ApiServer {
@@ -160,12 +161,8 @@ function endWhenSilent({ worker, calls }: ApiProcess, log: Logger, everyMs: numb
 
 /** If the process does not respond, its counters are kept, and its gauges are removed: they describe the past. */
 async function updateMetrics(one: ApiProcess): Promise<void> {
-  const update = async () => {
-    one.metrics = await one.calls.call<MetricsJson>('metrics');
-    return true;
-  };
-  const isUpdated = await Promise.race([update().catch(() => false), sleep(metricsTimeoutMs, false, { ref: false })]);
-  if (!isUpdated) one.metrics = withoutGauges(one.metrics);
+  const update = async () => void (one.metrics = await one.calls.call<MetricsJson>('metrics'));
+  await within(metricsTimeoutMs, update).catch(() => void (one.metrics = withoutGauges(one.metrics)));
 }
 
 async function callAll(processes: ApiProcess[], name: string): Promise<void> {

@@ -9,7 +9,7 @@ import { aborted } from 'node:util';
 import type pg from 'pg';
 import { type Db, openUnboundedPool } from './db.ts';
 import type { Logger } from './log.ts';
-import { succeeds } from './succeeds.ts';
+import { within } from './within.ts';
 
 const reconnectMs = 100;
 const pingMs = 5000;
@@ -54,8 +54,7 @@ export function createListener({ db, log }: { db: Db; log: Logger }) {
     while (!lost.signal.aborted) {
       await sleep(pingMs, undefined, { ref: false, signal: lost.signal }).catch(() => {});
       if (lost.signal.aborted) return;
-      const answered = succeeds(client.query('select'));
-      if (!(await Promise.race([answered, sleep(pingMs, false, { ref: false })]))) lost.abort();
+      await within(pingMs, () => client.query('select')).catch(() => lost.abort());
     }
   };
 
