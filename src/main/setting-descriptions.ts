@@ -3,7 +3,10 @@ import { settingMeanings } from '../platform/setting-meanings.ts';
 import type { SettingDescription } from '../platform/setting-reader.ts';
 import { driverSettings } from './settings.ts';
 
-const coreSettings: SettingDescription[] = Object.entries(settingMeanings).map(([name, text]) => ({ name, ...text }));
+const coreSettings: SettingDescription[] = Object.entries(settingMeanings).map(([name, text]) => ({
+  ...{ name, default: 'not set' },
+  ...text,
+}));
 
 /** The page docs/settings.md. */
 export function settingsPage(): string {

@@ -4,7 +4,7 @@
  */
 import type { SettingDescription } from './setting-reader.ts';
 
-/** Markdown, with links relative to docs/. In the order of the help and of docs/settings.md. */
+/** Markdown, with links relative to docs/. In the order of the help and of docs/settings.md. Without a default: not set. */
 export const settingMeanings = {
   CLOUDYARD_HOST: {
     default: '`127.0.0.1`',
@@ -22,12 +22,10 @@ export const settingMeanings = {
       'Processes of `start` and `serve` that serve the API on its port, 1 to 64, or `auto`: one for each processor. See [Several processes](guides/several-servers.md#several-processes).',
   },
   CLOUDYARD_TLS_CERTIFICATE: {
-    default: 'not set',
     meaning:
       'PEM file with the certificate of the API and its issuers. The API then serves HTTPS on its port: see [TLS](guides/tls.md). A relative path starts at the checkout.',
   },
   CLOUDYARD_TLS_KEY: {
-    default: 'not set',
     meaning: 'PEM file with the private key, without a passphrase. Set both or neither.',
   },
   CLOUDYARD_HTTP_REDIRECT_PORT: { default: '`0`', meaning: 'Port that redirects HTTP to HTTPS, such as 80; 0: none.' },
@@ -36,12 +34,10 @@ export const settingMeanings = {
     meaning: '`max-age` of the header `Strict-Transport-Security`, such as 31536000; 0: the header is not sent.',
   },
   CLOUDYARD_ACME_DOMAINS: {
-    default: 'not set',
     meaning:
       "Domain names (`cloud.example.org,console.example.org`) of a certificate from an ACME server, such as Let's Encrypt: see [TLS](guides/tls.md#with-acme). Not with CLOUDYARD_TLS_CERTIFICATE. Use the same `CLOUDYARD_ACME_…` for all servers.",
   },
   CLOUDYARD_ACME_EMAIL: {
-    default: 'not set',
     meaning: 'Contact of the account at the ACME server; required with CLOUDYARD_ACME_DOMAINS.',
   },
   CLOUDYARD_ACME_SERVER: {
@@ -54,17 +50,14 @@ export const settingMeanings = {
       '`http-01`: the ACME server connects to port 80 of each domain, which must reach CLOUDYARD_HTTP_REDIRECT_PORT. `dns-01`: a program sets DNS records.',
   },
   CLOUDYARD_ACME_DNS_HOOK: {
-    default: 'not set',
     meaning:
       'Program for `dns-01`. Cloudyard runs it with `present` or `cleanup`, and the name and the value of a TXT record. A relative path starts at the checkout.',
   },
   CLOUDYARD_ACME_DNS_RESOLVERS: {
-    default: 'not set',
     meaning:
       'DNS servers (`10.0.0.1:53`) that must return the record before validation starts. Not set: those of the host.',
   },
   CLOUDYARD_ACME_CA_FILE: {
-    default: 'not set',
     meaning:
       'PEM file with the CA certificate of a private ACME server. Not set: those of the system. A relative path starts at the checkout.',
   },
@@ -74,7 +67,6 @@ export const settingMeanings = {
       'State of this host: see [Data directory](operating.md#data-directory). A relative path starts at the checkout, not at the working directory. In an [installed package](guides/installation.md) the default is `$XDG_DATA_HOME/cloudyard` (`~/.local/share/cloudyard`), and relative paths start at the working directory.',
   },
   DATABASE_URL: {
-    default: 'not set',
     meaning:
       '`postgres://user:password@host:port/database` of PostgreSQL 15 or newer. Not set: the embedded PostgreSQL 18. Percent-encode special characters of the password (a space is `%20`).',
   },
@@ -88,22 +80,18 @@ export const settingMeanings = {
       'Keys that encrypt secrets: see [Encryption keys](guides/encryption-keys.md). Not set: `secret.keys` in CLOUDYARD_DATA_DIR. A relative path starts at the checkout.',
   },
   CLOUDYARD_BOOTSTRAP_TOKEN: {
-    default: 'not set',
     meaning:
       'An admin token `<id>$<secret>` of the operator that every start installs, for CI. It must not contain spaces; use a random secret.',
   },
   CLOUDYARD_REGIONS_FILE: {
-    default: 'not set',
     meaning:
       'The [regions file](operating.md#configuration-files). Not set: `config/regions.yaml` of the checkout. A relative path starts at the working directory.',
   },
   CLOUDYARD_QUOTAS_FILE: {
-    default: 'not set',
     meaning:
       'Default limits. Not set: `config/quotas.yaml` of the checkout. A relative path starts at the working directory.',
   },
   CLOUDYARD_TRUSTED_PROXIES: {
-    default: 'not set',
     meaning:
       'Addresses and networks (`10.0.0.5,10.1.0.0/24`) of reverse proxies in front of the API. `X-Forwarded-For` is accepted from these only. See [Limits](operating.md#limits).',
   },
@@ -150,7 +138,6 @@ export const settingMeanings = {
       'Days that a [notification](guides/notifications.md) and its deliveries are retained; 0: no limit. Pending deliveries are never deleted.',
   },
   CLOUDYARD_VERIFY_NETWORKS: {
-    default: 'not set',
     meaning:
       'Addresses and networks (`10.0.0.0/8,192.168.1.5`) of registries that [pull secrets may be verified against](guides/pull-secrets.md), in addition to the public internet.',
   },
@@ -164,19 +151,16 @@ export const settingMeanings = {
     meaning: '`json` or `pretty`. Not set: `pretty` if standard output is a terminal, otherwise `json`.',
   },
   CLOUDYARD_PUBLIC_URL: {
-    default: 'not set',
     meaning:
       'URL at which clients and registry hosts reach the API, such as `https://cloud.example.org`, without a user, a query or a fragment. Not set: the address that an API server listens on, which all of them must be able to reach. See [Registries](guides/registries.md).',
   },
   CLOUDYARD_OIDC_ISSUER: {
-    default: 'not set',
     meaning:
       'URL of an OpenID Connect provider, with which people sign in: see [Sign-in](guides/sign-in.md). Requires CLOUDYARD_PUBLIC_URL. Use the same `CLOUDYARD_OIDC_…` for all servers.',
   },
-  CLOUDYARD_OIDC_CLIENT_ID: { default: 'not set', meaning: 'Client ID that the provider issued.' },
-  CLOUDYARD_OIDC_CLIENT_SECRET: { default: 'not set', meaning: 'Client secret that the provider issued.' },
+  CLOUDYARD_OIDC_CLIENT_ID: { meaning: 'Client ID that the provider issued.' },
+  CLOUDYARD_OIDC_CLIENT_SECRET: { meaning: 'Client secret that the provider issued.' },
   CLOUDYARD_OIDC_GROUPS_FILE: {
-    default: 'not set',
     meaning: 'YAML file that maps groups to clients, roles and projects. A relative path starts at the checkout.',
   },
   CLOUDYARD_OIDC_GROUPS_CLAIM: {
@@ -189,12 +173,10 @@ export const settingMeanings = {
   },
   CLOUDYARD_OIDC_SECONDS: { default: '`28800`', meaning: 'How long a sign-in lasts, 60 to 604800 seconds.' },
   CLOUDYARD_OTLP_ENDPOINT: {
-    default: 'not set',
     meaning:
       'Base URL of an OpenTelemetry collector (OTLP over HTTP), such as `http://127.0.0.1:4318`, to which [traces](guides/monitoring.md#traces) are sent. Not set: no traces.',
   },
   CLOUDYARD_OTLP_HEADERS: {
-    default: 'not set',
     meaning: 'Headers of these requests, such as `authorization=Bearer x,x-scope=a`.',
   },
   CLOUDYARD_TRACE_PERCENT: {
@@ -230,7 +212,6 @@ export const settingMeanings = {
     meaning: 'The name of this host in a region of several hosts; unique in the region.',
   },
   CLOUDYARD_HOST_ADDRESS: {
-    default: 'not set',
     meaning:
       'The address at which the other hosts of the region reach this one; unique in the region. Required by `cloudyard host`.',
   },
@@ -260,17 +241,14 @@ export const settingMeanings = {
     meaning: 'Where [backups](guides/backup-and-restore.md) are stored. Not set: `backups` in CLOUDYARD_DATA_DIR.',
   },
   CLOUDYARD_BACKUP_PASSPHRASE_FILE: {
-    default: 'not set',
     meaning:
       'File whose first line is the passphrase that encrypts the key file in backups. Conflicts with `CLOUDYARD_BACKUP_AGE_RECIPIENT`.',
   },
   CLOUDYARD_BACKUP_AGE_RECIPIENT: {
-    default: 'not set',
     meaning:
       'age recipient (public key) that encrypts the key file in backups. Conflicts with `CLOUDYARD_BACKUP_PASSPHRASE_FILE`.',
   },
   CLOUDYARD_BACKUP_SCHEDULE: {
-    default: 'not set',
     meaning:
       'Schedule of [backups](guides/backup-and-restore.md#schedule): minute, hour, day, month, weekday and optionally a time zone, such as `30 3 * * *` or `0 */6 * * mon-fri Europe/Berlin`. Use the same value for all servers and workers.',
   },
@@ -284,6 +262,6 @@ export const settingMeanings = {
     default: '`1`',
     meaning: '0: do not back up the database before a migration: see [Upgrade](guides/upgrade.md).',
   },
-} satisfies Record<string, Omit<SettingDescription, 'name'>>;
+} satisfies Record<string, Pick<SettingDescription, 'meaning'> & Partial<SettingDescription>>;
 
 export type CoreSettingName = keyof typeof settingMeanings;
