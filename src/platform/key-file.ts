@@ -164,7 +164,7 @@ function createKeyFile(file: string): void {
   const temporary = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const line = newKeyLine();
   try {
-    syncedWrite(temporary, line);
+    sync(temporary, 'wx', (handle) => writeFileSync(handle, line));
     try {
       linkSync(temporary, file);
     } catch (error) {
@@ -183,7 +183,7 @@ const notWritable = new Set<string | undefined>(['EACCES', 'EPERM', 'EROFS', 'EI
 
 function syncKeyFile(file: string): void {
   try {
-    syncDirectory(dirname(realpathSync(file)));
+    sync(dirname(realpathSync(file)), 'r');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (notWritable.has(code)) return;
@@ -203,14 +203,14 @@ function replaceKeyFile(file: string, text: string): void {
     // Beside the file, because a rename does not leave a filesystem.
     const temporary = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
     try {
-      syncedWrite(temporary, text);
+      sync(temporary, 'wx', (handle) => writeFileSync(handle, text));
       chmodSync(temporary, mode & 0o777);
       if (process.getuid?.() === 0) chownSync(temporary, uid, gid);
       renameSync(temporary, path);
     } finally {
       rmSync(temporary, { force: true });
     }
-    syncDirectory(dirname(path));
+    sync(dirname(path), 'r');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const fix = code === 'EACCES' ? '; run the command as root' : '';
@@ -218,20 +218,11 @@ function replaceKeyFile(file: string, text: string): void {
   }
 }
 
-function syncedWrite(file: string, text: string): void {
-  const handle = openSync(file, 'wx', 0o600);
+/** Opens a new file, or a folder, and makes what `write` does durable. */
+function sync(path: string, flags: 'wx' | 'r', write: (handle: number) => void = () => {}): void {
+  const handle = openSync(path, flags, 0o600);
   try {
-    writeFileSync(handle, text);
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** A ciphertext must not reach the disk before its key. */
-function syncDirectory(directory: string): void {
-  const handle = openSync(directory, 'r');
-  try {
+    write(handle);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
