@@ -7,6 +7,7 @@ import { forbidCoreDumps } from '../platform/child-process.ts';
 import { suggestion } from './closest.ts';
 import { helpOf, parseCommandLine } from './command-line.ts';
 import { commands } from './commands/list.ts';
+import { print } from './commands/with-services.ts';
 import { messageOf } from './error-message.ts';
 import { placesOf } from '../platform/program-files.ts';
 import { SettingsError } from '../platform/setting-reader.ts';
@@ -61,10 +62,6 @@ async function helpOfSettings(topic: string): Promise<string> {
   if (text !== undefined) return text;
   const { settingNames } = await import('./settings.ts');
   throw new UsageError(`${topic} is not a setting${suggestion(topic, settingNames)}`);
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }
 
 function warn(text: string): void {

@@ -10,7 +10,7 @@ import { command, type Command } from '../command-line.ts';
 import { program } from '../program.ts';
 import { withTemporaryFolder } from '../temporary-folder.ts';
 import { UsageError } from '../usage-error.ts';
-import { createCommandLogger, print, printTable } from './with-services.ts';
+import { createCommandLogger, note, print, printTable } from './with-services.ts';
 
 const backup = command({
   name: 'backup',
@@ -101,11 +101,6 @@ const restore = command({
 });
 
 export const backupCommands: Command[] = [backup, restore];
-
-/** For messages, because standard output may be the backup. */
-function note(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
 
 function withoutKeys({ keyFile, backup }: Settings): string {
   const isProtected = backup.passphraseFile !== undefined || backup.ageRecipient !== undefined;

@@ -31,8 +31,7 @@ export async function withServices(
   let services: Services | undefined;
   let stopClock = () => {};
   try {
-    const report = (text: string) => void process.stderr.write(`${text}\n`);
-    await migrateInstallation(settings, database.connection, report, { force });
+    await migrateInstallation(settings, database.connection, note, { force });
     const db = database.connect('cloudyard command', poolSize);
     const { clock, movableClock, stop } = await openClock(settings, db, log);
     stopClock = stop;
@@ -78,6 +77,11 @@ export function wholeNumber(name: string, text: string): number {
 /** Writes a line to standard output. */
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** Writes a line to standard error: standard output contains only the result. */
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
 /** Columns for people; in a pipe, tabs for programs. Clients choose some texts, so no character controls the terminal. */
