@@ -2,17 +2,11 @@
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { withUnlimitedClient } from '../platform/with-client.ts';
-import type { BackupSource } from './block-store.ts';
-import { BackupError, type Manifest } from './format.ts';
-import { migrationLock, type Migrations } from './migrations.ts';
-import { applicationName, loadDatabase, requireEmptyDatabase } from './restore.ts';
+import { BackupError } from './format.ts';
+import { migrationLock } from './migrations.ts';
+import { applicationName, type DatabaseCopy, loadDatabase, requireEmptyDatabase } from './restore.ts';
 
-interface ReplaceOptions {
-  connection: ConnectionOptions;
-  source: BackupSource;
-  manifest: Manifest;
-  migrations: Migrations;
-}
+type ReplaceOptions = DatabaseCopy & { connection: ConnectionOptions };
 
 /**
  * Calls `work` while no server or worker uses the database. One that starts meanwhile waits for the lock of migrations.

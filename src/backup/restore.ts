@@ -39,10 +39,14 @@ const targetsFile = 'targets.json';
 /** Permitted in the data directory of an empty installation: the embedded database, backups, and temporary folders. */
 const harmless = /^(postgres(\.log|ql-.*)?|backups|restoring|lost\+found|\.(moving|unpacked)-.*)$/;
 
-export interface RestoreOptions {
+/** The database in a backup. */
+export interface DatabaseCopy {
   source: BackupSource;
   manifest: Manifest;
   migrations: Migrations;
+}
+
+export interface RestoreOptions extends DatabaseCopy {
   version: string;
   dataDir: string;
   keyFile: string;
@@ -151,10 +155,7 @@ async function loadAll(client: pg.Client, options: RestoreOptions & { keys: Buff
 }
 
 /** Creates the schema of the backup and loads its rows, in the open transaction of the client. */
-export async function loadDatabase(
-  client: pg.Client,
-  { source, manifest, migrations }: Pick<RestoreOptions, 'source' | 'manifest' | 'migrations'>,
-): Promise<void> {
+export async function loadDatabase(client: pg.Client, { source, manifest, migrations }: DatabaseCopy): Promise<void> {
   await createSchema(client, migrations, manifest.schema);
   await loadTables(client, manifest.tables, source);
   await setSequences(client, manifest.sequences);
