@@ -12,9 +12,7 @@ import { ClientError, unavailable } from '../errors/catalogue.ts';
 import type { App, Routes } from './app.ts';
 import { type ConsoleFile, createConsoleIndex, startPage } from './console-files.ts';
 import { negotiate } from './content-negotiation.ts';
-import { indexHeaders, plainPage } from './index-page.ts';
-
-export const consolePath = '/console';
+import { consolePath, indexHeaders, plainPage } from './index-page.ts';
 
 const headers = {
   'content-security-policy': [

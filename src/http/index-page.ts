@@ -6,55 +6,37 @@
 import { hash } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { escapeHtml } from '../platform/html.ts';
-import { Component } from './shapes.ts';
+import { Component, FieldsOf } from './shapes.ts';
+
+export const consolePath = '/console';
+
+/** The links: their paths, their titles on the page, and what they are in the API document. */
+const links = {
+  console: { path: consolePath, title: 'Console', what: 'The web console; absent if this server does not serve it' },
+  reference: { path: '/docs', title: 'API reference', what: 'The API reference, a web page' },
+  openapi: { path: '/openapi.json', title: 'OpenAPI document', what: 'The OpenAPI document' },
+  health: { path: '/healthz', title: 'Liveness', what: 'Liveness' },
+  readiness: { path: '/readyz', title: 'Readiness', what: 'Readiness' },
+  drivers: { path: '/healthz/drivers', title: 'Drivers', what: 'The drivers of all workers and their status' },
+};
+
+const { console: ofConsole, ...others } = FieldsOf(links, ({ what }) => Type.String({ description: what }));
 
 export const Index = Component(
   'ServerIndex',
   {
     name: Type.String({ description: 'The name of the software' }),
     version: Type.String({ description: 'The version of the server' }),
-    links: Component(
-      'ServerLinks',
-      {
-        console: Type.Optional(
-          Type.String({ description: 'The web console; absent if this server does not serve it' }),
-        ),
-        reference: Type.String({ description: 'The API reference, a web page' }),
-        openapi: Type.String({ description: 'The OpenAPI document' }),
-        health: Type.String({ description: 'Liveness' }),
-        readiness: Type.String({ description: 'Readiness' }),
-        drivers: Type.String({ description: 'The drivers of all workers and their status' }),
-      },
-      'Paths on this server',
-    ),
+    links: Component('ServerLinks', { console: Type.Optional(ofConsole), ...others }, 'Paths on this server'),
   },
   'Name, version and links of the server',
 );
 
-/** `consolePath`: where the server serves the console, if it does. */
-export function describeServer(version: string, consolePath?: string): Static<typeof Index> {
-  return {
-    name: 'Cloudyard',
-    version,
-    links: {
-      ...(consolePath !== undefined && { console: consolePath }),
-      reference: '/docs',
-      openapi: '/openapi.json',
-      health: '/healthz',
-      readiness: '/readyz',
-      drivers: '/healthz/drivers',
-    },
-  };
+export function describeServer(version: string, servesConsole = false): Static<typeof Index> {
+  const served = Object.entries(links).filter(([name]) => name !== 'console' || servesConsole);
+  const paths = Object.fromEntries(served.map(([name, { path }]) => [name, path]));
+  return { name: 'Cloudyard', version, links: paths as Static<typeof Index>['links'] };
 }
-
-const titles: Record<keyof Static<typeof Index>['links'], string> = {
-  console: 'Console',
-  reference: 'API reference',
-  openapi: 'OpenAPI document',
-  health: 'Liveness',
-  readiness: 'Readiness',
-  drivers: 'Drivers',
-};
 
 /** `color-scheme` of the root: that of the body would change the links, but not the background. */
 const style =
@@ -69,9 +51,9 @@ export const indexHeaders = {
 };
 
 /** The page as HTML. */
-export function indexPage({ name, version, links }: Static<typeof Index>): string {
-  const items = Object.entries(links).map(
-    ([key, path]) => `<li><a href="${escapeHtml(path)}">${escapeHtml(titles[key as keyof typeof links])}</a></li>`,
+export function indexPage({ name, version, links: paths }: Static<typeof Index>): string {
+  const items = Object.entries(paths).map(
+    ([key, path]) => `<li><a href="${escapeHtml(path)}">${escapeHtml(links[key as keyof typeof links].title)}</a></li>`,
   );
   return plainPage(escapeHtml(name), [`<p>Version ${escapeHtml(version)}</p>`, '<ul>', ...items, '</ul>']);
 }

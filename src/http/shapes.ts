@@ -33,11 +33,11 @@ export const Body = <P extends TProperties>(title: string, examples: object[], p
   Type.Object(properties, { title, additionalProperties: false, ...describing(description), examples });
 
 /** Fields of the same shape, by their descriptions. */
-export const FieldsOf = <Field extends string, T extends TSchema>(
-  descriptions: Record<Field, string>,
-  shape: (description: string, field: Field) => T,
+export const FieldsOf = <Field extends string, T extends TSchema, Description = string>(
+  descriptions: Record<Field, Description>,
+  shape: (description: Description, field: Field) => T,
 ) => {
-  const fields = Object.entries<string>(descriptions).map(([field, text]) => [field, shape(text, field as Field)]);
+  const fields = Object.entries<Description>(descriptions).map(([field, text]) => [field, shape(text, field as Field)]);
   return Object.fromEntries(fields) as Record<Field, T>;
 };
 

@@ -6,7 +6,7 @@ import { withZone } from '../platform/clock.ts';
 import type { CertificateStatus } from '../platform/tls/certificate.ts';
 import { joined } from '../platform/turns.ts';
 import { within } from '../platform/within.ts';
-import { consolePath, consoleRoutes } from './console.ts';
+import { consoleRoutes } from './console.ts';
 import type { App, Routes } from './app.ts';
 import { describeServer, Index, indexHeaders, indexPage } from './index-page.ts';
 import { operationsOf } from './operations.ts';
@@ -152,7 +152,7 @@ export function systemRoutes(deps: SystemDeps): Routes {
 
   return (app) => {
     const { version, consoleFolder } = deps;
-    indexRoute(app, describeServer(version, consoleFolder && consolePath));
+    indexRoute(app, describeServer(version, consoleFolder !== undefined));
     for (const register of operations) register(app);
     referencePage(app);
     if (consoleFolder) consoleRoutes(consoleFolder)(app);
