@@ -102,7 +102,7 @@ function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
   }, checkMs).unref();
 
   const start = <Time extends TimeOfWork>(time: Time): Time => time.begin(ring);
-  const begin = (expire: () => void) => start(new TimeWithCallback(expire));
+  const begin = (expire: () => void) => start(Object.assign(new TimeOfWork(), { expire }));
 
   return {
     seconds: ms / 1000,
@@ -119,16 +119,6 @@ function createTimeLimit({ ms, checkMs }: TimeLimitOptions) {
     },
     stop: () => clearInterval(timer),
   };
-}
-
-/** The time of work that anything may await. */
-class TimeWithCallback extends TimeOfWork {
-  override readonly expire: () => void;
-
-  constructor(expire: () => void) {
-    super();
-    this.expire = expire;
-  }
 }
 
 /** The time of a handler. Fastify awaits it in place of the handler's promise, so that a request needs no further promise. */
