@@ -12,12 +12,22 @@ interface CustomerRequest extends Pick<RequestOptions, 'method' | 'headers' | 's
 // Not the global agents: those may use a proxy, which would resolve names without the checks of addresses.
 const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
 
+/** Of one response. Each costs as much as a response, and a server may send 100,000 of them a second. */
+const maxInterimResponses = 16;
+
 /** Resolves when the response begins. Redirects are not followed. @throws Error of the connection */
 export function sendRequest(url: URL, { server, body, ...options }: CustomerRequest): Promise<IncomingMessage> {
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const open = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
-    request(url, { ...options, agent: agents[url.protocol as keyof typeof agents] })
+    const request = open(url, { ...options, agent: agents[url.protocol as keyof typeof agents] });
+    let interim = 0;
+    request
       .on('error', reject)
+      .on('information', () => {
+        interim += 1;
+        if (interim <= maxInterimResponses) return;
+        request.destroy(new Error(`${server} sent more than ${maxInterimResponses} interim responses (1xx)`));
+      })
       // Without an error, when the server responds with 101.
       .on('close', () => reject(new Error(`${server} closed the connection without a response`)))
       .on('response', resolve)
