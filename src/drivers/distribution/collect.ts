@@ -31,7 +31,7 @@ import {
   layersOf,
   linkedDigests,
   linksIn,
-  type Manifest,
+  type KnownManifest,
   readManifest,
   removeFolder,
   removeLink,
@@ -58,7 +58,10 @@ interface CollectOptions {
   damage: Damage;
 }
 
-/** The content of a repository. `revisions`: its manifests, the unreadable ones too. `loose`: layers that no manifest refers to. */
+/**
+ * The content of a repository. `revisions`: its manifests, the unreadable ones too. `references`: the layers, also those whose link was
+ * removed, that manifests refer to. `loose`: layers that no manifest refers to.
+ */
 type Marked = Awaited<ReturnType<typeof mark>>;
 
 /**
@@ -120,18 +123,23 @@ const digestsOf = ({ layers, revisions }: Marked) => [...layers, ...revisions];
 async function mark(layout: Layout, prefix: string, repository: Repository) {
   const layers = new Set(await linksIn(layersOf(repository)));
   const revisions = await linksIn(revisionsOf(repository));
-  const manifests: Manifest[] = [];
+  const isKnown = new Set([...layers, ...(await digestsIn(layersOf(repository)))]);
+  const manifests: KnownManifest[] = [];
+  const references = new Set<string>();
   // One by one: a registry may hold gigabytes of them.
   let areAllKnown = true;
   for (const digest of revisions) {
     const manifest = await readManifest(layout, digest);
-    if (manifest) manifests.push(manifest);
+    if (manifest) {
+      manifests.push({ digest, size: manifest.size, isIndex: manifest.images.size > 0 });
+      for (const each of manifest.references) if (isKnown.has(each)) references.add(each);
+    }
     // A lost manifest refers to nothing.
     else if (await isStored(layout, digest)) areAllKnown = false;
   }
-  const needed = new Set([...revisions, ...manifests.flatMap(({ references }) => references)]);
+  const needed = new Set([...revisions, ...references]);
   const loose = areAllKnown ? [...layers].filter((digest) => !needed.has(digest)) : [];
-  return { prefix, repository, revisions, manifests, layers, loose };
+  return { prefix, repository, revisions, manifests, references, layers, loose };
 }
 
 /** Whether a blob exists, also in the trash. */
@@ -147,11 +155,10 @@ async function restoreLinks(options: CollectOptions, found: Marked, trashed: Set
   const { layout, patience } = options;
   const folder = layersOf(found.repository);
   const expired: string[] = [];
-  const needed = new Set(found.manifests.flatMap(({ references }) => references));
   for (const digest of await digestsIn(folder)) {
     const at = await writtenAt(sweptFile(folder, digest));
     if (!at) continue;
-    if (!found.layers.has(digest) && needed.has(digest)) {
+    if (!found.layers.has(digest) && found.references.has(digest)) {
       if (trashed.has(digest)) await untrash(layout, digest);
       if (await writtenAt(layout.data(digest))) {
         await writeDurably(join(folder, hexOf(digest), 'link'), digest, accountFor('registry'));
@@ -305,7 +312,7 @@ async function contentsOf(
   const contents: RegistryContents = { prefix, repositories: [], blobs: new Map() };
   for (const found of marked) {
     const manifests = [];
-    const whole = sizesWithImages(found.manifests);
+    const whole = await sizesWithImages(layout, found.manifests);
     for (const { digest } of found.manifests) {
       const pushedAt = await writtenAt(join(revisionsOf(found.repository), hexOf(digest), 'link'));
       if (pushedAt) manifests.push({ digest, size: whole.get(digest)!, pushedAt });

@@ -20,7 +20,7 @@ export interface Repository {
   folder: string;
 }
 
-/** A manifest and the digests that it refers to. */
+/** A manifest. Clients decide how many digests it names, so only one at a time may be kept. */
 export interface Manifest {
   digest: string;
   /** Bytes of the manifest and of the blobs that it refers to, each digest once. */
@@ -28,6 +28,11 @@ export interface Manifest {
   references: string[];
   /** The manifests that an index lists, with their bytes. */
   images: Map<string, number>;
+}
+
+/** What is kept of a manifest. */
+export interface KnownManifest extends Pick<Manifest, 'digest' | 'size'> {
+  isIndex: boolean;
 }
 
 /** Every repository of a registry's folder. */
@@ -152,27 +157,45 @@ export async function readManifest(layout: Layout, digest: string): Promise<Mani
 
 /**
  * The sizes of the manifests of a repository. That of an index is the sum of its images, which may be indexes, as in the
- * size from a push event.
+ * size from a push event. Reads each index again. @throws if one is damaged
  */
-export function sizesWithImages(manifests: Manifest[]): Map<string, number> {
-  const known = new Map(manifests.map((manifest) => [manifest.digest, manifest]));
+export async function sizesWithImages(layout: Layout, manifests: KnownManifest[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
-  const started = new Set<string>();
-  // Not recursive: clients may nest indexes to any depth. An index is summed when it is on top again, after its images.
-  const stack = [...manifests];
+  const indexes = new Map<string, Index>();
+  for (const { digest, size, isIndex } of manifests) {
+    if (isIndex) indexes.set(digest, { digest, size, nested: [], isStarted: false });
+    else sizes.set(digest, size);
+  }
+  for (const index of indexes.values()) {
+    const images = (await readManifest(layout, index.digest))?.images ?? [];
+    for (const [image, claimed] of images) {
+      const nested = indexes.get(image);
+      if (nested) index.nested.push(nested);
+      else index.size = sumOf(index.size, [sizes.get(image) ?? claimed]);
+    }
+  }
+  // Not recursive: clients may nest indexes to any depth. An index is summed when it is on top again, after its indexes.
+  const stack = [...indexes.values()];
   for (let top = stack.at(-1); top; top = stack.at(-1)) {
-    const { digest, size, images } = top;
-    const isFirst = !started.has(digest);
-    started.add(digest);
-    const next = isFirst ? [...images.keys()].filter((image) => known.has(image) && !started.has(image)) : [];
-    for (const image of next) stack.push(known.get(image)!);
+    const next = top.isStarted ? [] : top.nested.filter(({ isStarted }) => !isStarted);
+    top.isStarted = true;
+    for (const index of next) stack.push(index);
     if (next.length > 0) continue;
     stack.pop();
-    if (sizes.has(digest)) continue;
-    const ofImages = [...images].map(([image, claimed]) => sizes.get(image) ?? claimed);
-    sizes.set(digest, sumOf(size, ofImages));
+    if (sizes.has(top.digest)) continue;
+    const ofIndexes = top.nested.map(({ digest }) => sizes.get(digest) ?? 0);
+    sizes.set(top.digest, sumOf(top.size, ofIndexes));
   }
   return sizes;
+}
+
+interface Index {
+  digest: string;
+  /** Without those of `nested`. */
+  size: number;
+  /** The indexes of the repository that it lists. */
+  nested: Index[];
+  isStarted: boolean;
 }
 
 /** The sizes in a manifest come from the client that pushed it and may be arbitrary. */
