@@ -41,9 +41,10 @@ EXPLAINED = [
     for pattern in [
         # All texts; the schemas do not repeat it.
         r"^must not contain NUL characters or unpaired surrogates$",
-        # Texts that are too long for a pattern in a schema, and schedules without an instant.
+        # Texts that are too long for a pattern in a schema, and schedules without an instant or with one that no date can show.
         r"^must not contain (control characters|credentials)",
         r"^never fires",
+        r"^must end before the year ",
         # Parts of the official API that no region has.
         r"^is not supported(; the region assigns the address)?$",
         r"^must be ipv4(, because the region has no IPv6 range)?$",
