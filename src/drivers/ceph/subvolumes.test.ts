@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
-import { expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
 import type { CephBridge } from './bridge.ts';
 import { cephError } from './errors.ts';
 import { cephSubvolumes } from './subvolumes.ts';
@@ -36,4 +37,31 @@ it('a user whose capabilities changed keeps its key, with which hosts serve', as
     });
   }
   expect(users.get(`client.cloudyard.1.${id}`)!.caps).toContain('path=/volumes/x');
+});
+
+it('a change does not wait for the usage of all shares to be read', async () => {
+  const ids = Array.from({ length: 300 }, () => randomUUID());
+  const changed = ids.at(-1)!;
+  const subvolume = { path: '/x', bytes_quota: 1024 ** 3, bytes_used: 1, data_pool: 'data', pool_namespace: 'own' };
+  const responses: Record<string, unknown> = {
+    'fs subvolume ls': ids.map((name) => ({ name })),
+    'fs subvolume info': subvolume,
+    'auth get-or-create': [{ key: 'key' }],
+  };
+  let commands = 0;
+  const call = async (operation: string, args: { command: { prefix: string } }) => {
+    if (operation === 'omap.get') return {};
+    commands += 1;
+    await sleep(1);
+    return JSON.stringify(responses[args.command.prefix] ?? null);
+  };
+  const bridge = { call } as unknown as CephBridge;
+  const subvolumes = cephSubvolumes({ bridge, regionId: 1, pool: 'volumes', filesystem: 'shares' });
+  await subvolumes.list();
+  const usage = subvolumes.usage();
+  await vi.waitFor(() => expect(commands).toBeGreaterThan(5), { interval: 1 });
+  const before = commands;
+  await subvolumes.ensure(changed, { gib: 2, settledGib: 1 });
+  expect(commands - before).toBeLessThan(30);
+  expect((await usage).size).toBe(ids.length);
 });

@@ -42,6 +42,8 @@ interface Info {
 const GIB = 1024 ** 3;
 /** The manager carries them out one after the other, and a command that waits for too long fails. */
 const CONCURRENT_COMMANDS = 3;
+/** Of those that read usage: a change does not wait until that of all shares is known. */
+const CONCURRENT_READS = 2;
 const QUARANTINE = 'quarantine';
 
 /** The subvolumes of one region, in the group `cloudyard-<region>` of the filesystem. All calls reject with a DriverError. */
@@ -50,6 +52,7 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
   const place = { vol_name: filesystem, group_name: group };
   const quarantine = { pool, namespace: `cloudyard.${regionId}.file-shares`, object: QUARANTINE };
   const { manage, info } = subvolumesAt(bridge, place);
+  const readInTurn = limited(CONCURRENT_READS);
   let isPrepared = false;
 
   const prepare = async () => {
@@ -131,7 +134,7 @@ export function cephSubvolumes({ bridge, regionId, pool, filesystem }: SharePlac
 
     async usage(): Promise<Map<string, FileShareUsage>> {
       const read = async ([id, name]: [string, string]) => {
-        const found = await info(name);
+        const found = await readInTurn(() => info(name));
         if (!found || found.bytes_quota === 'infinite') return [];
         return [[id, { usedBytes: found.bytes_used, totalBytes: found.bytes_quota }] as const];
       };
