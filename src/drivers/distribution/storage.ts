@@ -75,10 +75,18 @@ export async function linkedDigests(repository: Repository): Promise<string[]> {
   return [...(await withLink(layersOf(repository), mayExist)), ...(await withLink(revisionsOf(repository), mayExist))];
 }
 
+/** Reads of links that wait for a thread. A repository may have 100,000, and all reads of a process take turns. */
+const concurrentReads = 16;
+
 async function withLink(folder: string, hasFile: (file: string) => Promise<boolean>): Promise<string[]> {
   const digests = await digestsIn(folder);
-  const found = await Promise.all(digests.map((digest) => hasFile(join(folder, hexOf(digest), 'link'))));
-  return digests.filter((_, i) => found[i]);
+  const found: string[] = [];
+  for (let i = 0; i < digests.length; i += concurrentReads) {
+    const some = digests.slice(i, i + concurrentReads);
+    const have = await Promise.all(some.map((digest) => hasFile(join(folder, hexOf(digest), 'link'))));
+    found.push(...some.filter((_, j) => have[j]));
+  }
+  return found;
 }
 
 /** Also true if that is not known: what refers to a file that does not exist is removed. */
