@@ -134,6 +134,10 @@ async function endRuns({ db, clock, tasks, notify }: LifecyclePolicyRunDeps, run
 
 /** Rows per transaction. */
 const batch = 250;
+/** Run volumes of due schedules per statement, so that requests of the API do not wait for all of them. */
+const insertedRows = 5000;
+/** After this time a scan leaves the other requests to the next one, so that those of a client do not delay those of new runs. */
+const requestMs = 15_000;
 const retentionDays = 90;
 
 type DutyDeps = LifecyclePolicyRunDeps & { regionIds: number[] };
@@ -150,7 +154,8 @@ export function createLifecyclePolicyDuties(
     // Snapshots whose first request failed, or whose worker died.
     {
       seconds: 4 * pollSeconds,
-      work: async () => inSets(await store.findPendingRunVolumes(db, regionIds), (ids) => requestOrFail(deps, ids)),
+      work: async () =>
+        inSets(await store.findPendingRunVolumes(db, regionIds), (ids) => requestOrFail(deps, ids), requestMs),
     },
     {
       seconds: pollSeconds,
@@ -182,32 +187,56 @@ export function createLifecyclePolicyDuties(
 
 /** Requests the snapshots of new runs once. Retries may take long and must not delay the next runs. */
 export async function startAndRequest(deps: DutyDeps): Promise<void> {
-  for (const ids of setsOf(await startDueRuns(deps), batch)) await requestSnapshots(deps, ids).catch(() => {});
+  const runVolumeIds = await startDueRuns(deps);
+  const until = performance.now() + requestMs;
+  for (const ids of setsOf(runVolumeIds, batch)) {
+    // The second scan requests the others.
+    if (performance.now() > until) return;
+    await requestSnapshots(deps, ids).catch(() => {});
+  }
 }
 
-/** Starts every due run. Returns the ids of their run volumes. Most scans find nothing and cost one statement. */
+/**
+ * Starts every due run. Returns the ids of their run volumes, in turns of the clients. Most scans find nothing and cost one
+ * statement.
+ */
 export async function startDueRuns(deps: DutyDeps): Promise<string[]> {
-  const started: string[] = [];
+  const started: StartedRunVolume[] = [];
   const next = await store.nextRun(deps.db, deps.regionIds);
   for (let more = next !== null && next <= deps.clock.now(); more; ) {
-    const { schedules, runVolumeIds, late } = await transaction(deps.db, (tx) => startBatch(deps, tx));
+    const { schedules, runVolumes, late } = await transaction(deps.db, (tx) => startBatch(deps, tx));
     deps.metrics.countMissedRuns(
       late.length,
       late.reduce((sum, run) => sum + run.skipped, 0),
     );
-    started.push(...runVolumeIds);
+    for (const each of runVolumes) started.push(each);
     more = schedules === batch;
   }
-  return started;
+  return inTurns(started);
+}
+
+interface StartedRunVolume {
+  id: string;
+  clientId: number;
+}
+
+/** The first one of each client, then the second one of each, and so on. */
+function inTurns(all: StartedRunVolume[]): string[] {
+  const ofClients = [...Map.groupBy(all, ({ clientId }) => clientId).values()];
+  const ids: string[] = [];
+  for (let turn = 0; ids.length < all.length; turn += 1) {
+    for (const each of ofClients) if (turn < each.length) ids.push(each[turn]!.id);
+  }
+  return ids;
 }
 
 async function startBatch(
   { clock, log, regionIds, missedRuns }: DutyDeps,
   tx: Tx,
-): Promise<{ schedules: number; runVolumeIds: string[]; late: LateRun[] }> {
+): Promise<{ schedules: number; runVolumes: StartedRunVolume[]; late: LateRun[] }> {
   const now = clock.now();
   const due = await store.claimDue(tx, regionIds, now, batch);
-  if (due.length === 0) return { schedules: 0, runVolumeIds: [], late: [] };
+  if (due.length === 0) return { schedules: 0, runVolumes: [], late: [] };
   const candidates = await store.findVolumeIdsOfPolicies(tx, [...new Set(due.map(({ policyId }) => policyId))]);
   const byPolicy = Map.groupBy(candidates, ({ policyId }) => policyId);
   const runs = due.map(({ id: scheduleId, policyId, regionId, scheduledAt }) => {
@@ -215,10 +244,19 @@ async function startBatch(
     return { id: randomUUID(), scheduleId, policyId, regionId, scheduledAt, taskId: null, doneAt };
   });
   const inserted = await store.insertRuns(tx, runs, now);
-  const runVolumes = due.flatMap((schedule, i) =>
-    inserted.has(runs[i]!.id) ? newRunVolumes(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? []) : [],
-  );
-  await store.insertRunVolumes(tx, runVolumes);
+  const runVolumes: StartedRunVolume[] = [];
+  let rows: ReturnType<typeof newRunVolumes> = [];
+  for (const [i, schedule] of due.entries()) {
+    if (!inserted.has(runs[i]!.id)) continue;
+    for (const each of newRunVolumes(schedule, runs[i]!, byPolicy.get(schedule.policyId) ?? [])) {
+      rows.push(each);
+      runVolumes.push({ id: each.id, clientId: schedule.clientId });
+    }
+    if (rows.length < insertedRows) continue;
+    await store.insertRunVolumes(tx, rows);
+    rows = [];
+  }
+  await store.insertRunVolumes(tx, rows);
   const next = due.map((schedule) => ({ schedule, ...nextOf(schedule, now, log) }));
   await setNextRuns(
     tx,
@@ -234,7 +272,7 @@ async function startBatch(
       skipped,
     }));
   await recordStarted(tx, late, now);
-  return { schedules: due.length, runVolumeIds: runVolumes.map(({ id }) => id), late };
+  return { schedules: due.length, runVolumes, late };
 }
 
 /** Instants that are counted; a run that replaces more shows this number. */
@@ -262,12 +300,13 @@ const setsOf = <T>(all: T[], size: number): T[][] =>
 
 /**
  * Works set by set. A failing set is halved until the failing item is alone, so that it cannot block the others and the
- * quota is used up to the limit. @throws the error of the first item that failed alone
+ * quota is used up to the limit. Begins no set after `limitMs`. @throws the error of the first item that failed alone
  */
-async function inSets<T>(all: T[], work: (set: T[]) => Promise<unknown>): Promise<void> {
+async function inSets<T>(all: T[], work: (set: T[]) => Promise<unknown>, limitMs = Infinity): Promise<void> {
   const left = setsOf(all, batch);
   const failures: unknown[] = [];
-  for (let set = left.shift(); set; set = left.shift()) {
+  const until = performance.now() + limitMs;
+  for (let set = left.shift(); set && performance.now() < until; set = left.shift()) {
     try {
       await work(set);
     } catch (error) {

@@ -152,4 +152,52 @@ describe('snapshots due at the same instant', () => {
     await requestPending();
     expect(await stateOf(volumes)).toEqual(all(5, 'running'));
   }, 30_000);
+
+  it('start in turns of the clients', async () => {
+    const [many, one] = [await cloud.newClient(), await cloud.newClient()];
+    const volumes = await policies(many, 5);
+    cloud.clock.advance(1);
+    const [other] = await policies(one, 1);
+    cloud.clock.advance(3600);
+    const started = await startDueRuns(deps());
+    const rows = await sql('select id, volume_id from lifecycle_policy_run_volumes where id = any($1)', started);
+    const order = started.map((id) => rows.find((row) => row.id === id).volume_id);
+    expect(order).toHaveLength(6);
+    expect(order.indexOf(other)).toBeLessThan(2);
+    expect(new Set(order)).toEqual(new Set([other, ...volumes]));
+  });
+
+  it('are requested for each client in turn, however many the quota of another one refuses', async () => {
+    const [full, other] = [await cloud.newClient(), await cloud.newClient()];
+    await limit(full, { volume_snapshots_count_limit: 0 });
+    const [[refused], [volume]] = [await policies(full, 1), await policies(other, 1)];
+    cloud.clock.advance(3600);
+    await startDueRuns(deps());
+    const runs = 60;
+    // As of earlier instants of the schedule. Their ids come before that of the other client's run.
+    await sql(
+      `with more as (
+         insert into lifecycle_policy_runs (id, policy_id, region_id, schedule_id, scheduled_at, started_at)
+         select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, r.policy_id, r.region_id, r.schedule_id,
+           r.scheduled_at - n * interval '1 minute', r.started_at
+         from generate_series(1, ${runs}) as n, lifecycle_policy_runs r
+           join lifecycle_policy_run_volumes v on v.run_id = r.id where v.volume_id = $1
+         returning id, region_id)
+       insert into lifecycle_policy_run_volumes (id, run_id, region_id, volume_id, name, state)
+       select gen_random_uuid(), id, region_id, $1, 'data', 'pending' from more`,
+      refused,
+    );
+    const { snapshots } = cloud.services;
+    let calls = 0;
+    let callsBefore = Number.NaN;
+    const createForRuns: typeof snapshots.createForRuns = async (tx, given) => {
+      calls += 1;
+      const made = await snapshots.createForRuns(tx, given);
+      if (given.some(({ volumeId }) => volumeId === volume)) callsBefore = calls;
+      return made;
+    };
+    await requestPending({ snapshots: { ...snapshots, createForRuns } });
+    expect(await stateOf([volume!])).toEqual(['running']);
+    expect(callsBefore).toBeLessThan(30);
+  }, 60_000);
 });

@@ -21,6 +21,7 @@ export type RunRow = typeof lifecyclePolicyRuns.$inferSelect;
 export type RunVolumeRow = typeof lifecyclePolicyRunVolumes.$inferSelect;
 export type DueSchedule = Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'given' | 'createdAt'> & {
   scheduledAt: Date;
+  clientId: number;
 };
 
 /**
@@ -30,7 +31,7 @@ export type DueSchedule = Pick<ScheduleRow, 'id' | 'policyId' | 'regionId' | 'gi
 export const claimDue = prepared<DueSchedule, [regionIds: number[], now: Date, limit: number], Tx>(
   'lifecycle_policy_due',
   `select s.id, s.policy_id as "policyId", s.region_id as "regionId", s.given, s.created_at as "createdAt",
-          s.next_run_at as "scheduledAt"
+          s.next_run_at as "scheduledAt", p.client_id as "clientId"
    from lifecycle_policy_schedules s join lifecycle_policies p on p.id = s.policy_id
    where s.region_id = any($1::int[]) and s.next_run_at <= $2
    order by s.next_run_at limit $3
@@ -269,16 +270,16 @@ export const findRunVolumesToSettle = preparedColumn<string, [regionIds: number[
 );
 
 /**
- * Run volumes whose snapshots are to be requested, except those that wait for the deletion of an older snapshot.
- * Unlimited, so that those that wait cannot block the others.
+ * Run volumes whose snapshots are to be requested, except those that wait for the deletion of an older snapshot. Clients take
+ * turns, and those of a client are in random order, so that those that wait cannot block the others.
  */
 export const findPendingRunVolumes = preparedColumn<string, [regionIds: number[]], Db>(
   'lifecycle_policy_run_volumes_pending',
-  `select rv.id from lifecycle_policy_run_volumes rv join lifecycle_policy_runs r on r.id = rv.run_id
+  `select rv.id from ${withPolicy}
    where rv.region_id = any($1::int[]) and rv.state = 'pending' and (rv.message is null or not exists (
      select from snapshots n
      where n.schedule_id = r.schedule_id and n.volume_id = rv.volume_id and n.status = 'deleting'))
-   order by rv.run_id, rv.id`,
+   order by row_number() over (partition by p.client_id order by random()) limit 10000`,
 );
 
 const bytesOfVolumes = sql<number>`(
