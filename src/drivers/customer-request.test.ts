@@ -1,6 +1,8 @@
 /** Requests to servers of customers that respond in unusual ways. */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, expect, it } from 'vitest';
+import { aCertificate, aKey } from '../resources/secrets/test-certificates.ts';
 import { sendRequest } from './customer-request.ts';
 
 let server: Server | undefined;
@@ -40,4 +42,14 @@ it('a server may send some interim responses', async () => {
   const response = await send(url);
   expect(response.statusCode).toBe(204);
   response.resume();
+});
+
+it('a server cannot choose a key exchange whose cost it decides', async () => {
+  const { pem: cert, keyPem: key } = aCertificate({ key: aKey('rsa') });
+  // With parameters of 8,192 bits, which a server may choose, the exchange takes a processor for 0.25 s.
+  const options = { cert, key, dhparam: 'auto', ciphers: 'DHE-RSA-AES256-GCM-SHA384', maxVersion: 'TLSv1.2' } as const;
+  server = createTlsServer(options, (socket) => sockets.add(socket)).on('tlsClientError', () => undefined);
+  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
+  const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await expect(send(url)).rejects.toThrow(/handshake failure/);
 });

@@ -1,6 +1,7 @@
 /** Sends requests to servers that customers name. public-address.ts decides which addresses they may have. */
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { DEFAULT_CIPHERS } from 'node:tls';
 import { Agent as HttpAgent, request as httpRequest } from '../platform/node-http.ts';
 
 interface CustomerRequest extends Pick<RequestOptions, 'method' | 'headers' | 'signal' | 'lookup'> {
@@ -9,8 +10,17 @@ interface CustomerRequest extends Pick<RequestOptions, 'method' | 'headers' | 's
   server: string;
 }
 
+/**
+ * Without DHE: the server chooses its parameters, before its certificate is checked, and each handshake would block the process for
+ * up to half a second. Browsers do not offer it either.
+ */
+const ciphers = `${DEFAULT_CIPHERS}:!kDHE`;
+
 // Not the global agents: those may use a proxy, which would resolve names without the checks of addresses.
-const agents = { 'http:': new HttpAgent({ keepAlive: false }), 'https:': new HttpsAgent({ keepAlive: false }) };
+const agents = {
+  'http:': new HttpAgent({ keepAlive: false }),
+  'https:': new HttpsAgent({ keepAlive: false, ciphers }),
+};
 
 /** Of one response. Each costs as much as a response, and a server may send 100,000 of them a second. */
 const maxInterimResponses = 16;
