@@ -6,7 +6,7 @@ import { createServer as createHttpServer, type IncomingMessage, request } from 
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectTls, type TlsOptions, type TLSSocket } from 'node:tls';
 
 interface Member {
   port: number;
@@ -68,10 +68,10 @@ export async function httpMember(name: string, port?: number): Promise<Member> {
   return listening(createHttpServer({ keepAliveTimeout: 60_000 }, respondWithName(name, state)), state, port);
 }
 
-export async function httpsMember(name: string, pem: string, askFor?: string): Promise<Member> {
+export async function httpsMember(name: string, pem: string, askFor?: string, more: TlsOptions = {}): Promise<Member> {
   const state = { status: 200, requests: [] };
   const client = askFor ? { requestCert: true, rejectUnauthorized: false, ca: askFor } : {};
-  return listening(createHttpsServer({ cert: pem, key: pem, ...client }, respondWithName(name, state)), state);
+  return listening(createHttpsServer({ cert: pem, key: pem, ...client, ...more }, respondWithName(name, state)), state);
 }
 
 /** Sends its name and a line feed, then echoes. */
