@@ -3,7 +3,7 @@ import type { RequestContext, Scope } from '../authz/actor.ts';
 import { inUse } from '../errors/catalogue.ts';
 import { foreignKeyViolation, postgresCode } from '../platform/db-errors.ts';
 import type { Tx } from '../platform/db.ts';
-import { type FindUses, requireFound, requireUnused, type ServiceDeps, type TaskIds } from './service-kit.ts';
+import { changesUnderLock, type FindUses, requireUnused, type ServiceDeps, type TaskIds } from './service-kit.ts';
 import type { ProjectRegion } from './store-kit.ts';
 
 interface ResourceRow extends ProjectRegion {
@@ -16,11 +16,13 @@ interface ResourceStore {
 }
 
 export function createRowResource(
-  { db, tasks, quota, idempotency }: ServiceDeps,
+  deps: ServiceDeps,
   resource: 'network' | 'secret' | 'subnet',
   store: ResourceStore,
   findUses: FindUses<string>[],
 ) {
+  const { tasks, quota } = deps;
+  const change = changesUnderLock(deps, resource, store.lock);
   const one = { [`${resource}_count`]: 1 };
   const taskOf = (action: 'create' | 'update' | 'delete', { id, regionId, projectId }: ResourceRow) => {
     return { type: `${action}_${resource}`, key: { resource, id, regionId }, projectId, generation: 1 };
@@ -46,9 +48,8 @@ export function createRowResource(
     },
 
     /** @throws ClientError 404, 409 that names the users of the resource */
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const row = requireFound(await store.lock(tx, scope, id), resource, id);
+    delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      change(context, scope, id, async (tx, row) => {
         await requireUnused(tx, resource, id, findUses);
         await store.remove(tx, id);
         await tx.sendPending().catch((error: unknown) => {
@@ -58,7 +59,6 @@ export function createRowResource(
         const taskId = await tasks.recordFinished(tx, context, taskOf('delete', row));
         await quota.release(tx, scope, one);
         return { tasks: [taskId] };
-      });
-    },
+      }),
   };
 }

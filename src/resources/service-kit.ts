@@ -47,11 +47,37 @@ interface ReconciledRow {
   generation: number;
 }
 
+type Update<Row> = (tx: Tx, id: string, changes: Partial<Row>) => Promise<void>;
+
+export type ChangeUnderLock<Row, Id = string> = <T>(
+  context: RequestContext,
+  scope: Scope,
+  id: Id,
+  write: (tx: Tx, row: Row) => Promise<T>,
+) => Promise<T>;
+
+/**
+ * Returns a function that runs a change in a transaction, under the lock of its row.
+ * @throws ClientError 404; 409 when a task locks the resource
+ */
+export function changesUnderLock<Row extends { lockedBy?: string | null; id: Id }, Id extends string | number>(
+  { db, idempotency }: Pick<ServiceDeps, 'db' | 'idempotency'>,
+  what: string,
+  lock: (tx: Tx, scope: Scope, id: Id) => Promise<Row | null>,
+): ChangeUnderLock<Row, Id> {
+  return (context, scope, id, write) =>
+    idempotency.auditedTransaction(db, context, async (tx) => {
+      const row = requireFound(await lock(tx, scope, id), what, id);
+      requireUnlocked(row.lockedBy ?? null, what, `${id}`);
+      return write(tx, row);
+    });
+}
+
 /** Returns a function that writes changes which the host must follow, and the task that waits for them. */
 export function changesOnHost<Row extends ReconciledRow>(
   tasks: Tasks,
   keyOf: (row: Row) => NewTask['key'],
-  update: (tx: Tx, id: string, changes: Partial<Row>) => Promise<void>,
+  update: Update<Row>,
 ) {
   return async (tx: Tx, context: RequestContext, row: Row, type: string, changes: Partial<Row>): Promise<TaskIds> => {
     const { id, projectId } = row;
@@ -61,42 +87,37 @@ export function changesOnHost<Row extends ReconciledRow>(
   };
 }
 
+/** Returns an update that also sets the time of the change. */
+export function updatesAt<Row extends { updatedAt: Date }>(clock: Clock, update: Update<Row>): Update<Row> {
+  return (tx, id, changes) => update(tx, id, { ...changes, updatedAt: clock.now() });
+}
+
 /**
- * Returns a function that writes the columns that differ, for changes that the host does not apply. It returns the row as it
- * was, and whether any column differed.
+ * Returns a function that writes the columns that differ from the row's, for changes that the host does not apply. It returns
+ * whether any column differed.
  */
-export function changesInRow<Row extends { id: string; updatedAt: Date }>(
-  clock: Clock,
-  lock: (tx: Tx, scope: Scope, id: string) => Promise<Row>,
-  update: (tx: Tx, id: string, changes: Partial<Row>) => Promise<void>,
-) {
-  return async (
-    tx: Tx,
-    scope: Scope,
-    id: string,
-    changesOf: (row: Row) => Partial<Row>,
-  ): Promise<{ row: Row; isChanged: boolean }> => {
-    const row = await lock(tx, scope, id);
-    const changed = differences(row, changesOf(row));
-    const isChanged = !isEmpty(changed);
-    if (isChanged) await update(tx, row.id, { ...changed, updatedAt: clock.now() } as Partial<Row>);
-    return { row, isChanged };
+export function changesInRow<Row extends { id: string }>(update: Update<Row>) {
+  return async (tx: Tx, row: Row, values: Partial<Row>): Promise<boolean> => {
+    const changed = differences(row, values);
+    if (isEmpty(changed)) return false;
+    await update(tx, row.id, changed);
+    return true;
   };
 }
 
 type Tagged = { tags: Tags };
 
 /** The operations on the tags of a resource whose host does not have them. */
-export const tagsInRow = (
-  { db, idempotency }: Pick<ServiceDeps, 'db' | 'idempotency'>,
+export const tagsInRow = <Row extends Tagged>(
   view: (scope: Scope, id: string) => Promise<Tagged>,
-  changeInRow: (tx: Tx, scope: Scope, id: string, changesOf: (row: Tagged) => Tagged) => Promise<unknown>,
+  change: ChangeUnderLock<Row>,
+  changeInRow: (tx: Tx, row: Row, tags: Tagged) => Promise<unknown>,
 ) => ({
   tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
 
-  changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange): Promise<void> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      await changeInRow(tx, scope, id, ({ tags }) => ({ tags: change(tags) }));
+  changeTags: (context: RequestContext, scope: Scope, id: string, tagChange: TagChange): Promise<void> =>
+    change(context, scope, id, async (tx, row) => {
+      await changeInRow(tx, row, { tags: tagChange(row.tags) });
     }),
 });
 

@@ -5,21 +5,20 @@ import { ClientError, type FieldError, requireNoErrors } from '../../errors/cata
 import type { ValidFields } from '../../errors/valid-fields.ts';
 import { canonicalNetwork } from '../../platform/network-address.ts';
 import type { Tx } from '../../platform/db.ts';
-import { type Collection, pageOf, requireFound, type ServiceDeps } from '../service-kit.ts';
+import { type ChangeUnderLock, type Collection, pageOf, requireFound, type ServiceDeps } from '../service-kit.ts';
 import type { PageQuery } from '../store-kit.ts';
 import { isDenied } from './desired.ts';
 import { type AccessRule, type CreateAccessRule, maxAccessRules } from './schema.ts';
 import * as store from './store.ts';
 import type { AccessRuleRow, FileShareRow } from './store.ts';
 
-interface AccessRulesDeps extends ServiceDeps {
-  /** @throws ClientError 404, 409 */
-  lockForChange(tx: Tx, scope: Scope, id: string): Promise<FileShareRow>;
+interface AccessRulesDeps extends Pick<ServiceDeps, 'db' | 'clock' | 'tasks'> {
+  change: ChangeUnderLock<FileShareRow>;
   /** @throws ClientError 404 */
   requireShare(scope: Scope, id: string): Promise<unknown>;
 }
 
-export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: AccessRulesDeps) {
+export function createAccessRules({ db, clock, tasks, change, requireShare }: AccessRulesDeps) {
   /** Raises the generation, so that the host follows the rules of the share. */
   const requestReconcile = async (tx: Tx, context: RequestContext, share: FileShareRow): Promise<void> => {
     await store.update(tx, share.id, { generation: share.generation + 1 });
@@ -31,14 +30,13 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
     errorsOfAccessRule: ({ ip_address: address }: ValidFields<CreateAccessRule>): FieldError[] =>
       address === undefined ? [] : prefixErrors(canonicalNetwork(address)!, 'ip_address'),
 
-    async createAccessRule(
+    createAccessRule: (
       context: RequestContext,
       scope: Scope,
       id: string,
       body: CreateAccessRule,
-    ): Promise<AccessRule> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await deps.lockForChange(tx, scope, id);
+    ): Promise<AccessRule> =>
+      change(context, scope, id, async (tx, share) => {
         requireOnHost(share);
         const rules = await store.accessRules(tx, id);
         const rule = newAccessRule(id, body, createdAfter(rules, clock.now()));
@@ -58,18 +56,16 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
         await store.insertAccessRules(tx, [rule]);
         await requestReconcile(tx, context, share);
         return toAccessRule(rule);
-      });
-    },
+      }),
 
     async listAccessRules(scope: Scope, id: string, page: PageQuery): Promise<Collection<AccessRule>> {
-      await deps.requireShare(scope, id);
+      await requireShare(scope, id);
       const rules = await store.accessRules(db, id);
       return pageOf(rules.map(toAccessRule), page, maxAccessRules);
     },
 
-    async deleteAccessRule(context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await deps.lockForChange(tx, scope, id);
+    deleteAccessRule: (context: RequestContext, scope: Scope, id: string, ruleId: string): Promise<void> =>
+      change(context, scope, id, async (tx, share) => {
         requireOnHost(share);
         const rules = await store.accessRules(tx, id);
         const found = rules.find((other) => other.id === ruleId);
@@ -77,8 +73,7 @@ export function createAccessRules({ db, clock, tasks, idempotency, ...deps }: Ac
         if (isDenied(rule) && rule.state !== 'error') return;
         await store.denyAccessRule(tx, ruleId, clock.now());
         await requestReconcile(tx, context, share);
-      });
-    },
+      }),
   };
 }
 

@@ -6,20 +6,22 @@ import type { IsInvalid, ValidFields } from '../../errors/valid-fields.ts';
 import { withoutZone } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/db.ts';
 import type { PageOfItems } from '../../platform/large-rows.ts';
-import { errorsOfNewTags, newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
+import { errorsOfNewTags, newTags, type Tags, toTagList } from '../../tags/tags.ts';
 import type { Networks } from '../networks/service.ts';
 import type { RegionFacts, Regions } from '../regions/service.ts';
 import {
   changedColumns,
+  changesInRow,
   changesOnHost,
+  changesUnderLock,
   type Collection,
   isEmpty,
   patchedTags,
   requireFound,
   requireGrowth,
-  requireUnlocked,
   type ServiceDeps,
   sizeErrors,
+  tagsInRow,
   type TaskIds,
   toCollection,
   toQuotaFields,
@@ -53,14 +55,9 @@ export type FileShares = ReturnType<typeof createFileShares>;
 export function createFileShares(deps: FileSharesDeps) {
   const { db, clock, tasks, quota, idempotency } = deps;
 
-  /** The share, locked for this transaction and without an active task. @throws ClientError 404, 409 */
-  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<FileShareRow> => {
-    const share = requireFound(await store.lock(tx, scope, id), 'file share', id);
-    requireUnlocked(share.lockedBy, 'file share', id);
-    return share;
-  };
-
+  const change = changesUnderLock(deps, 'file share', store.lock);
   const changeOnHost = changesOnHost<FileShareRow>(tasks, keyOf, store.update);
+  const changeInRow = changesInRow<FileShareRow>(store.update);
 
   const view = async (scope: Scope, id: string): Promise<FileShareView> =>
     requireFound(await store.view(db, scope, id), 'file share', id);
@@ -72,8 +69,7 @@ export function createFileShares(deps: FileSharesDeps) {
     body: UpdateFileShare,
     errorsOfSize = sizeErrorsV3,
   ): Promise<TaskIds> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const share = await lockForChange(tx, scope, id);
+    change(context, scope, id, async (tx, share) => {
       const { share_settings: settings = {}, tags, size: _, ...fields } = body;
       const errors = [...settingsErrors(share.typeName, settings), ...errorsOfSize(share.size, body)];
       const rowChanges = changedColumns(share, {
@@ -89,15 +85,14 @@ export function createFileShares(deps: FileSharesDeps) {
         requireOnHost(share);
         return changeOnHost(tx, context, share, 'update_sfs', { ...rowChanges, ...hostChanges, status: 'ensuring' });
       }
-      if (isEmpty(rowChanges)) return { tasks: [] };
-      await store.update(tx, id, rowChanges);
+      if (!(await changeInRow(tx, share, rowChanges))) return { tasks: [] };
       const { projectId, generation } = share;
       const task = { type: 'update_sfs', key: keyOf(share), projectId, generation };
       return { tasks: [await tasks.recordFinished(tx, context, task)] };
     });
 
   return {
-    ...createAccessRules({ ...deps, lockForChange, requireShare: view }),
+    ...createAccessRules({ ...deps, change, requireShare: view }),
     bodyErrors: createBodyErrors(deps.regions),
 
     async create(context: RequestContext, scope: Scope, body: CreateFileShare): Promise<TaskIds> {
@@ -157,38 +152,26 @@ export function createFileShares(deps: FileSharesDeps) {
       return toResponse(await view(scope, id), scope.regionName);
     },
 
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await lockForChange(tx, scope, id);
-        return changeOnHost(tx, context, share, 'delete_sfs', { status: 'deleting', deletedAt: clock.now() });
-      });
-    },
+    delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      change(context, scope, id, (tx, share) =>
+        changeOnHost(tx, context, share, 'delete_sfs', { status: 'deleting', deletedAt: clock.now() }),
+      ),
 
-    async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await lockForChange(tx, scope, id);
+    extend: (context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> =>
+      change(context, scope, id, async (tx, share) => {
         requireOnHost(share);
         if (size === share.size) return { tasks: [] };
         requireGrowth(share.size, size, 'share');
         const response = await changeOnHost(tx, context, share, 'extend_sfs', { size, status: 'extending' });
         await quota.reserve(tx, scope, { sfs_size: size - share.size });
         return response;
-      });
-    },
+      }),
 
     async checkLimits(scope: Scope, size: number): Promise<FileShareRequiredQuota> {
       return toQuotaFields(await quota.exceeded(db, scope, { sfs_count: 1, sfs_size: size }));
     },
 
-    tagsOf: async (scope: Scope, id: string): Promise<Tags> => (await view(scope, id)).tags,
-
-    /** The operations on tags: written at once, without a task. */
-    changeTags: (context: RequestContext, scope: Scope, id: string, change: TagChange) =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        const share = await lockForChange(tx, scope, id);
-        const changes = changedColumns(share, { tags: change(share.tags) });
-        if (!isEmpty(changes)) await store.update(tx, id, changes);
-      }),
+    ...tagsInRow(view, change, changeInRow),
   };
 }
 

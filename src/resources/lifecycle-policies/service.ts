@@ -9,7 +9,14 @@ import { wholeSecond } from '../../platform/clock.ts';
 import { type Db, transaction, type Tx } from '../../platform/db.ts';
 import { pageInGroups, type PageInGroups } from '../../platform/large-rows.ts';
 import type { Quota } from '../../quota/quota.ts';
-import { changedColumns, isEmpty, requireFound, requireProject, type ServiceDeps } from '../service-kit.ts';
+import {
+  changedColumns,
+  changesUnderLock,
+  isEmpty,
+  requireFound,
+  requireProject,
+  type ServiceDeps,
+} from '../service-kit.ts';
 import { createEstimates, type EstimatesDeps } from './estimates.ts';
 import type { ForecastQuery } from './forecast/schema.ts';
 import { forecast } from './forecast/service.ts';
@@ -48,15 +55,16 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
     return (await toResponses(on, [policy], needVolumes))[0]!;
   };
 
-  /** Runs a change of a locked policy. Returns the changed policy. */
+  const changeLocked = changesUnderLock(deps, 'lifecycle policy', store.lock);
+
+  /** Runs a change of a policy. Returns the changed policy. */
   const change = (
     context: RequestContext,
     scope: Scope,
     { id, needVolumes }: PolicyRequest,
     work: (tx: Tx, policy: PolicyRow) => Promise<void>,
   ): Promise<LifecyclePolicy> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
+    changeLocked(context, scope, id, async (tx, policy) => {
       await work(tx, policy);
       return show(tx, scope, { id, needVolumes });
     });
@@ -108,15 +116,13 @@ export function createLifecyclePolicies(deps: LifecyclePoliciesDeps) {
       }),
 
     /** Its snapshots are kept, including those in creation. */
-    async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const policy = requireFound(await store.lock(tx, scope, id), 'lifecycle policy', id);
+    delete: (context: RequestContext, scope: Scope, id: number): Promise<void> =>
+      changeLocked(context, scope, id, async (tx, policy) => {
         const schedules = await store.findSchedules(tx, id);
         for (const runId of await findOpen(tx, id)) await tasks.fail(tx, runId, 1, 'the lifecycle policy was deleted');
         await store.remove(tx, policy);
         await quota.release(tx, policy, { snapshot_schedule_count: schedules.length });
-      });
-    },
+      }),
 
     /** An existing schedule is not added again, so that a request can be repeated. */
     addSchedules: (context: RequestContext, scope: Scope, request: PolicyRequest, given: CreateSchedule[]) =>

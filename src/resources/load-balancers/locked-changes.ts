@@ -36,22 +36,14 @@ export const queuedTasks = [
 ] as const;
 
 export function createLoadBalancerChanges({ clock, tasks }: Pick<ServiceDeps, 'clock' | 'tasks'>) {
-  /** As `lock`, also after a failed deletion. */
-  const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
-    const loadBalancer = requireFound(await store.lock(tx, scope, id, concurrent), 'load balancer', id);
-    requireUnlocked(loadBalancer.lockedBy, 'load balancer', id);
-    return loadBalancer;
-  };
   return {
-    lockDeletable,
-
     /**
      * Locks the load balancer for this transaction. Active tasks of the types `concurrent` are allowed.
      * @throws ClientError 404, 409
      */
     async lock(tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) {
-      const loadBalancer = await lockDeletable(tx, scope, id, concurrent);
-      requireNotDeleted(loadBalancer, 'load balancer');
+      const loadBalancer = requireFound(await store.lock(tx, scope, id, concurrent), 'load balancer', id);
+      requireChangeable(loadBalancer);
       return loadBalancer;
     },
 

@@ -12,6 +12,8 @@ import { tagFilterOf } from '../../tags/filter.ts';
 import { newTags, type TagChange, type Tags, toTagList } from '../../tags/tags.ts';
 import {
   changedColumns,
+  changesUnderLock,
+  type ChangeUnderLock,
   isEmpty,
   patchedTags,
   requireFound,
@@ -79,14 +81,10 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     return changes.recordFinished(tx, context, loadBalancer, { type });
   };
 
-  /** Runs `write` under the lock. */
-  const change = <T>(
-    context: RequestContext,
-    scope: Scope,
-    id: string,
-    write: (tx: Tx, loadBalancer: LoadBalancerRow) => Promise<T>,
-  ): Promise<T> =>
+  const change: ChangeUnderLock<LoadBalancerRow> = (context, scope, id, write) =>
     idempotency.auditedTransaction(db, context, async (tx) => write(tx, await changes.lock(tx, scope, id)));
+  /** As `change`, also after a failed deletion. */
+  const deletion = changesUnderLock(deps, 'load balancer', store.lock);
 
   const writeTags =
     (context: RequestContext, tagChange: TagChange, type = 'update_lbmetadata') =>
@@ -151,14 +149,12 @@ export function createLoadBalancers(deps: LoadBalancersDeps) {
     },
 
     /** Also deletes its listeners and pools. A failed deletion can be repeated. */
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const loadBalancer = await changes.lockDeletable(tx, scope, id);
+    delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      deletion(context, scope, id, async (tx, loadBalancer) => {
         await store.markDeleting(tx, id);
         const written = { provisioningStatus: 'PENDING_DELETE' as const, deletedAt: clock.now() };
         return changes.enqueue(tx, context, loadBalancer, { type: 'delete_loadbalancer' }, written);
-      });
-    },
+      }),
 
     /** Flavors have different prices; the host treats them alike. */
     async resize(context: RequestContext, scope: Scope, id: string, flavor: string): Promise<TaskIds> {

@@ -9,6 +9,7 @@ import { newTags, toTagList } from '../../tags/tags.ts';
 import { createRowResource } from '../row-kit.ts';
 import {
   changesInRow,
+  changesUnderLock,
   type Collection,
   patchedTags,
   requireFound,
@@ -17,6 +18,7 @@ import {
   tagsInRow,
   type TaskIds,
   toCollection,
+  updatesAt,
 } from '../service-kit.ts';
 import type { CreateNetwork, Network, NetworkType, UpdateNetwork } from './schema.ts';
 import * as store from './store.ts';
@@ -67,11 +69,8 @@ export function createNetworks(deps: ServiceDeps) {
     return network;
   };
 
-  /** @throws ClientError 404 */
-  const lock = async (tx: Tx, scope: Scope, id: string): Promise<NetworkRow> =>
-    requireFound(await store.lockAllowingReferences(tx, scope, id), 'network', id);
-
-  const change = changesInRow(clock, lock, store.update);
+  const change = changesUnderLock(deps, 'network', store.lockAllowingReferences);
+  const changeInRow = changesInRow(updatesAt<NetworkRow>(clock, store.update));
 
   return {
     async create(context: RequestContext, scope: Scope, body: CreateNetwork): Promise<TaskIds> {
@@ -100,22 +99,20 @@ export function createNetworks(deps: ServiceDeps) {
       return toResponse(await view(scope, id), scope.regionName);
     },
 
-    async update(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const { row, isChanged } = await change(tx, scope, id, (current) => changesOf(current, body));
-        return isChanged ? networks.recordUpdated(tx, context, row) : { tasks: [] };
-      });
-    },
+    update: (context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<TaskIds> =>
+      change(context, scope, id, async (tx, network) => {
+        const isChanged = await changeInRow(tx, network, changesOf(network, body));
+        return isChanged ? networks.recordUpdated(tx, context, network) : { tasks: [] };
+      }),
 
     /** The older form returns the network and has no task. */
-    async updateV1(context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        await change(tx, scope, id, (current) => changesOf(current, body));
+    updateV1: (context: RequestContext, scope: Scope, id: string, body: UpdateNetwork): Promise<Network> =>
+      change(context, scope, id, async (tx, network) => {
+        await changeInRow(tx, network, changesOf(network, body));
         return toResponse((await store.view(tx, scope, id))!, scope.regionName);
-      });
-    },
+      }),
 
-    ...tagsInRow(deps, view, change),
+    ...tagsInRow(view, change, changeInRow),
 
     delete: networks.delete,
 

@@ -13,6 +13,7 @@ import type { Tx } from '../../platform/db.ts';
 import { EncryptionError, type Keyring, reencryptAll } from '../../platform/encryption.ts';
 import {
   changedColumns,
+  changesUnderLock,
   type Collection,
   isEmpty,
   orNameTaken,
@@ -45,6 +46,7 @@ const contextOf = (id: string) => `pull-secret:${id}`;
 
 export function createPullSecrets(deps: PullSecretsDeps) {
   const { db, clock, idempotency, keyring } = deps;
+  const change = changesUnderLock(deps, 'pull secret', store.lock);
 
   const encrypt = (id: string, password: string) => keyring.encrypt(Buffer.from(password), contextOf(id));
   const passwordOf = ({ id, password }: WholeRow) => keyring.decrypt(password, contextOf(id)).toString();
@@ -108,8 +110,7 @@ export function createPullSecrets(deps: PullSecretsDeps) {
     /** An omitted or null field keeps its value. */
     async update(context: RequestContext, scope: Scope, name: string, body: UpdatePullSecret): Promise<PullSecret> {
       requireNoErrors(errorsOfPullSecret(body));
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const secret = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
+      return change(context, scope, name, async (tx, secret) => {
         const { registry, login, password } = body;
         const changes = changedColumns(secret, {
           registry: registry ?? undefined,
@@ -125,12 +126,8 @@ export function createPullSecrets(deps: PullSecretsDeps) {
       });
     },
 
-    async delete(context: RequestContext, scope: Scope, name: string): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const { id } = requireFound(await store.lock(tx, scope, name), 'pull secret', name);
-        await store.remove(tx, id);
-      });
-    },
+    delete: (context: RequestContext, scope: Scope, name: string): Promise<void> =>
+      change(context, scope, name, (tx, { id }) => store.remove(tx, id)),
 
     /** Tries the login and password at the registry. */
     async verify(context: RequestContext, scope: Scope, name: string): Promise<Verification> {

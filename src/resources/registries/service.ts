@@ -10,6 +10,7 @@ import type { Tx } from '../../platform/db.ts';
 import { hostAndPort } from '../../platform/network-address.ts';
 import type { Keyring } from '../../platform/encryption.ts';
 import {
+  changesUnderLock,
   type Collection,
   orNameTaken,
   requireFound,
@@ -54,6 +55,8 @@ const silenceSeconds = 10;
 
 export function createRegistries(deps: RegistriesDeps) {
   const { db, clock, hostClock, tasks, quota, idempotency, keyring, tokens } = deps;
+  const change = changesUnderLock(deps, 'registry', store.lock);
+  const deletion = changesUnderLock(deps, 'registry', store.lockWithDeleted);
   let opened: Authority | undefined;
   const authority = async () => (opened ??= await openAuthority(db, keyring));
 
@@ -94,8 +97,7 @@ export function createRegistries(deps: RegistriesDeps) {
 
     /** A limit below the usage is allowed: it only prevents pushes. */
     async resize(context: RequestContext, scope: Scope, id: number, limit = defaultStorageLimit): Promise<Registry> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const registry = requireFound(await store.lock(tx, scope, id), 'registry', id);
+      return change(context, scope, id, async (tx, registry) => {
         const growth = limit - registry.storageLimit;
         if (growth !== 0) await store.update(tx, id, { storageLimit: limit, updatedAt: clock.now() });
         const response = toResponse((await store.view(tx, scope, id))!);
@@ -107,8 +109,7 @@ export function createRegistries(deps: RegistriesDeps) {
 
     /** Deletes a registry and its contents. It is hidden from the commit on. */
     async delete(context: RequestContext, scope: Scope, id: number): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const registry = requireFound(await store.lockWithDeleted(tx, scope, id), 'registry', id);
+      await deletion(context, scope, id, async (tx, registry) => {
         if (!registry.deletedAt) await store.update(tx, id, { deletedAt: clock.now() });
         const key = { resource: 'registry', id: String(id), regionId: scope.regionId };
         await tasks.requestReconcile(tx, key, context.actor);

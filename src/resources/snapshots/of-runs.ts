@@ -69,7 +69,7 @@ export function createSnapshotsOfRuns(tasks: Tasks, requests: SnapshotRequests) 
       const deletions = expired.flatMap(({ context, id }) => {
         const snapshot = byId.get(id);
         if (!snapshot || snapshot.status === 'deleting') return [];
-        if (snapshot.taskId ?? snapshot.copyingTaskId) return [];
+        if (snapshot.lockedBy ?? snapshot.copyingTaskId) return [];
         return [{ context, snapshot, schedule: scheduleOf(snapshot) }];
       });
       const taskIds = await requests.delete(tx, deletions);

@@ -12,6 +12,7 @@ import type { PageOfItems } from '../../platform/large-rows.ts';
 import { newTags, replacingBy, toTagList, toTagMap, type UpdateTags } from '../../tags/tags.ts';
 import {
   changesInRow,
+  changesUnderLock,
   patchedTags,
   requireFound,
   requireUnlocked,
@@ -19,12 +20,13 @@ import {
   tagsInRow,
   type TaskIds,
   toTaggedPage,
+  updatesAt,
 } from '../service-kit.ts';
 import { createSnapshotsOfRuns, hasData, withoutData } from './of-runs.ts';
 import { createSnapshotRequests, keyOf } from './requests.ts';
 import type { CreateSnapshot, ListSnapshots, Snapshot, UpdateSnapshot } from './schema.ts';
 import * as store from './store.ts';
-import type { LockedSnapshot, SnapshotOfVolume, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
+import type { SnapshotOfVolume, SnapshotRow, SnapshotView, VolumeRow } from './store.ts';
 
 export type Snapshots = ReturnType<typeof createSnapshots>;
 
@@ -32,25 +34,19 @@ export function createSnapshots(deps: ServiceDeps) {
   const { db, clock, tasks, idempotency } = deps;
   const requests = createSnapshotRequests(deps);
 
-  /** The snapshot, locked with its volume for this transaction; neither has an active task. @throws ClientError 404, 409 */
-  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<LockedSnapshot> => {
-    const [found] = await store.lockAllWithVolumes(tx, [id], scope);
-    const snapshot = requireFound(found, 'snapshot', id);
-    requireUnlocked(snapshot.taskId, 'snapshot', id);
-    return snapshot;
-  };
+  /** While neither the snapshot nor its volume has an active task. */
+  const change = changesUnderLock(deps, 'snapshot', store.lockWithVolume);
+  const changeInRow = changesInRow(updatesAt<SnapshotRow>(clock, store.update));
 
   const view = async (scope: Scope, id: string): Promise<SnapshotView> =>
     requireFound(await store.view(db, scope, id), 'snapshot', id);
-
-  const changeInRow = changesInRow<SnapshotRow>(clock, lockForChange, store.update);
 
   type Changes = (current: SnapshotRow) => Partial<Pick<SnapshotRow, 'name' | 'tags'>>;
 
   /** Returns the snapshot as this change leaves it. */
   const updateAndShow = (context: RequestContext, scope: Scope, id: string, changes: Changes): Promise<Snapshot> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      await changeInRow(tx, scope, id, changes);
+    change(context, scope, id, async (tx, snapshot) => {
+      await changeInRow(tx, snapshot, changes(snapshot));
       return toResponse(requireFound(await store.view(tx, scope, id), 'snapshot', id), scope.regionName);
     });
 
@@ -93,15 +89,13 @@ export function createSnapshots(deps: ServiceDeps) {
       given: NonNullable<UpdateTags>,
     ): Promise<Snapshot> => updateAndShow(context, scope, id, ({ tags }) => ({ tags: replacingBy(given)(tags) })),
 
-    ...tagsInRow(deps, view, changeInRow),
+    ...tagsInRow(view, change, changeInRow),
 
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const snapshot = await lockForChange(tx, scope, id);
+    delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      change(context, scope, id, async (tx, snapshot) => {
         requireNotCopied(snapshot);
         return { tasks: await requests.delete(tx, [{ context, snapshot }]) };
-      });
-    },
+      }),
 
     /** For the service of volumes, which holds the volume's lock: its snapshots, oldest first. */
     ofVolume: store.ofVolume,

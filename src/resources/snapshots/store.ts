@@ -137,14 +137,14 @@ export async function ofRuns(tx: Tx, runs: RunKey[]): Promise<(RequestedSnapshot
 /** A locked snapshot. */
 export type LockedSnapshot = SnapshotRow & {
   /** The active task that locks it or its volume, or null. */
-  taskId: string | null;
+  lockedBy: string | null;
   /** The active task that creates a volume from it, or null. */
   copyingTaskId: string | null;
 };
 
 const lockedColumns = {
   ...getTableColumns(snapshots),
-  taskId: viewColumns.taskId,
+  lockedBy: viewColumns.taskId,
   copyingTaskId: sql.raw(volumeStore.taskOfCopy('snapshots.id')),
 };
 const named = 'id = any($1) and ($2 is null or project_id = $2) and ($3 is null or region_id = $3)';
@@ -174,6 +174,9 @@ export async function lockAllWithVolumes(
   const locked = await lockRows(tx, ids, scope?.projectId ?? null, scope?.regionId ?? null);
   return kit.withDates(snapshots, locked);
 }
+
+export const lockWithVolume = async (tx: Tx, scope: ProjectRegion, id: string): Promise<LockedSnapshot | null> =>
+  (await lockAllWithVolumes(tx, [id], scope))[0] ?? null;
 
 /** Requests the removal of locked snapshots, with the next generation of each. */
 export const markDeleting = deferred<[ids: string[], now: Date]>('snapshots_deleting', {

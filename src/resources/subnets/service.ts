@@ -15,6 +15,7 @@ import type { Networks } from '../networks/service.ts';
 import { createRowResource } from '../row-kit.ts';
 import {
   changesInRow,
+  changesUnderLock,
   type Collection,
   patchedTags,
   requireFound,
@@ -22,6 +23,7 @@ import {
   tagsInRow,
   type TaskIds,
   toCollection,
+  updatesAt,
 } from '../service-kit.ts';
 import type {
   AvailableNetwork,
@@ -47,11 +49,8 @@ export function createSubnets(deps: SubnetsDeps) {
   const view = async (on: Db | Tx, scope: Scope, id: string): Promise<SubnetView> =>
     requireFound(await store.view(on, scope, id), 'subnet', id);
 
-  /** @throws ClientError 404 */
-  const lock = async (tx: Tx, scope: Scope, id: string): Promise<SubnetRow> =>
-    requireFound(await store.lockAllowingReferences(tx, scope, id), 'subnet', id);
-
-  const change = changesInRow(clock, lock, store.update);
+  const change = changesUnderLock(deps, 'subnet', store.lockAllowingReferences);
+  const changeInRow = changesInRow(updatesAt<SubnetRow>(clock, store.update));
 
   return {
     /** For an invalid body. A rule that needs an invalid field is skipped. */
@@ -87,14 +86,13 @@ export function createSubnets(deps: SubnetsDeps) {
       return toResponse(await view(db, scope, id), scope.regionName);
     },
 
-    async update(context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        await change(tx, scope, id, (subnet) => changesOf(subnet, body));
+    update: (context: RequestContext, scope: Scope, id: string, body: UpdateSubnet): Promise<Subnet> =>
+      change(context, scope, id, async (tx, subnet) => {
+        await changeInRow(tx, subnet, changesOf(subnet, body));
         return toResponse(await view(tx, scope, id), scope.regionName);
-      });
-    },
+      }),
 
-    ...tagsInRow(deps, (scope, id) => view(db, scope, id), change),
+    ...tagsInRow((scope, id) => view(db, scope, id), change, changeInRow),
 
     /** A page of networks. The subnets of each are read on demand: together they may be large. */
     async listByNetwork(scope: Scope, filter: ListAvailableNetworks): Promise<PageInGroups<AvailableNetwork>> {

@@ -13,16 +13,17 @@ import type { Regions } from '../regions/service.ts';
 import {
   changesInRow,
   changesOnHost,
+  changesUnderLock,
   patchedTags,
   requireFound,
   requireGrowth,
   requireProject,
-  requireUnlocked,
   type ServiceDeps,
   sizeErrors,
   tagsInRow,
   type TaskIds,
   toTaggedPage,
+  updatesAt,
   withErrors,
 } from '../service-kit.ts';
 import { requireSizeOf, type Snapshots } from '../snapshots/service.ts';
@@ -49,28 +50,22 @@ export type Volumes = ReturnType<typeof createVolumes>;
 export function createVolumes(deps: VolumesDeps) {
   const { db, clock, tasks, quota, idempotency, snapshots } = deps;
 
-  /** The volume, locked for this transaction; neither it nor a snapshot of it has an active task. @throws ClientError 404, 409 */
-  const lockForChange = async (tx: Tx, scope: Scope, id: string): Promise<VolumeRow> => {
-    const volume = requireFound(await store.lockForChange(tx, scope, id), 'volume', id);
-    requireUnlocked(volume.lockedBy, 'volume', id);
-    return volume;
-  };
-
-  const changeOnHost = changesOnHost<VolumeRow>(tasks, keyOf, (tx, id, changes) =>
-    store.update(tx, id, { ...changes, updatedAt: clock.now() }),
-  );
+  /** While neither the volume nor a snapshot of it has an active task. */
+  const change = changesUnderLock(deps, 'volume', store.lockForChange);
+  const deletion = changesUnderLock(deps, 'volume', store.lockToDelete);
+  const update = updatesAt<VolumeRow>(clock, store.update);
+  const changeOnHost = changesOnHost(tasks, keyOf, update);
+  const changeInRow = changesInRow(update);
 
   const view = async (scope: Scope, id: string): Promise<VolumeView> =>
     requireFound(await store.view(db, scope, id), 'volume', id);
-
-  const changeInRow = changesInRow(clock, lockForChange, store.update);
 
   type Changes = (volume: VolumeRow) => Partial<Pick<VolumeRow, 'name' | 'tags' | 'typeName'>>;
 
   /** Returns the volume from the transaction, whose result an `Idempotency-Key` repeats. */
   const updateAndShow = (context: RequestContext, scope: Scope, id: string, changes: Changes): Promise<Volume> =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
-      await changeInRow(tx, scope, id, changes);
+    change(context, scope, id, async (tx, volume) => {
+      await changeInRow(tx, volume, changes(volume));
       return toResponse(requireFound(await store.view(tx, scope, id), 'volume', id), scope.regionName);
     });
 
@@ -154,42 +149,35 @@ export function createVolumes(deps: VolumesDeps) {
       throw invalidInput([{ path: 'instance_id', message }]);
     },
 
-    ...tagsInRow(deps, view, changeInRow),
+    ...tagsInRow(view, change, changeInRow),
 
-    async extend(context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = await lockForChange(tx, scope, id);
+    extend: (context: RequestContext, scope: Scope, id: string, size: number): Promise<TaskIds> =>
+      change(context, scope, id, async (tx, volume) => {
         requireData(volume);
         if (size === volume.size) return { tasks: [] };
         requireGrowth(volume.size, size, 'volume');
         const response = await changeOnHost(tx, context, volume, 'extend_volume', { size, status: 'extending' });
         await quota.reserve(tx, volume, { volume_size: size - volume.size });
         return response;
-      });
-    },
+      }),
 
     /** Restores the newest available snapshot. The response has no task; the volume names it until the revert has ended. */
-    async revert(context: RequestContext, scope: Scope, id: string): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = await lockForChange(tx, scope, id);
+    revert: (context: RequestContext, scope: Scope, id: string): Promise<void> =>
+      change(context, scope, id, async (tx, volume) => {
         // A volume that lost its data can be restored; one that never had data has no snapshot.
         if (volume.deletedAt) throw onlyDeletable(volume);
         const newest = (await snapshots.ofVolume(tx, volume.id)).findLast(({ status }) => status === 'available');
         if (!newest) throw new ClientError('Conflict', `volume ${id} has no snapshot to revert to`);
         await changeOnHost(tx, context, volume, 'revert_volume', { revertTo: newest.id, status: 'reverting' });
-      });
-    },
+      }),
 
     /** Deletes the snapshots with the volume, whose task waits for them. */
-    async delete(context: RequestContext, scope: Scope, id: string): Promise<TaskIds> {
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        const volume = requireFound(await store.lockToDelete(tx, scope, id), 'volume', id);
-        requireUnlocked(volume.lockedBy, 'volume', id);
+    delete: (context: RequestContext, scope: Scope, id: string): Promise<TaskIds> =>
+      deletion(context, scope, id, async (tx, volume) => {
         await snapshots.deleteWithVolume(tx, volume.snapshots);
         const deletedAt = volume.deletedAt ?? clock.now();
         return changeOnHost(tx, context, volume, 'delete_volume', { status: 'deleting', deletedAt });
-      });
-    },
+      }),
   };
 }
 

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestContext, Scope } from '../../../authz/actor.ts';
 import { ClientError, requireNoErrors } from '../../../errors/catalogue.ts';
-import { requireFound, requireUnlocked, type ServiceDeps, type TaskIds } from '../../service-kit.ts';
+import { changesUnderLock, requireUnlocked, type ServiceDeps, type TaskIds } from '../../service-kit.ts';
 import { lastInstant } from '../fire-times.ts';
 import { uniqueIds, unknownIdErrors } from '../requested-ids.ts';
 import * as runs from '../runs/store.ts';
@@ -18,12 +18,13 @@ import type { LastRun } from './store.ts';
 
 export type RequestedRuns = ReturnType<typeof createRequestedRuns>;
 
-export function createRequestedRuns({ db, clock, tasks, idempotency }: ServiceDeps) {
+export function createRequestedRuns(deps: ServiceDeps) {
+  const { clock, tasks } = deps;
+  const change = changesUnderLock(deps, 'lifecycle policy', policies.lock);
   return {
     /** Runs schedules of a policy now, by default all. Returns a task for each. */
     run: (context: RequestContext, scope: Scope, id: number, body: RunLifecyclePolicy): Promise<TaskIds> =>
-      idempotency.auditedTransaction(db, context, async (tx) => {
-        const policy = requireFound(await policies.lock(tx, scope, id), 'lifecycle policy', id);
+      change(context, scope, id, async (tx, policy) => {
         const schedules = schedulesToRun(policy, await policies.findSchedules(tx, id), body.schedule_ids);
         const now = clock.now();
         const found = await store.findLastRuns(tx, id, lastInstant(now));
