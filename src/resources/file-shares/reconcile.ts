@@ -28,7 +28,7 @@ export function createFileShareReconciler(deps: FileShareReconcilerDeps): Reconc
       const { rules } = share;
       await announceRuleChanges(db, rules);
       const observed = await driver.apply(desiredFileShare(share, rules), signal);
-      await recordObserved(deps, share, (tx) => writeObserved(tx, share, rules, { ...observed, real: driver.real }));
+      await recordObserved(deps, share, (tx) => writeObserved(tx, share, rules, observed, driver.real));
       return { kind: 'done' };
     },
 
@@ -63,12 +63,13 @@ async function writeObserved(
   tx: Tx,
   { id, generation }: FileShareRow,
   rules: ReconciledRule[],
-  observed: ObservedFileShare & { real: boolean },
+  { connectionPoint, sizeGib }: ObservedFileShare,
+  isReal: boolean,
 ): Promise<void> {
   await store.removeAccessRules(tx, rules.filter(isDenied));
   const applied = rules.filter((rule) => !isDenied(rule) && rule.state !== 'active');
   await store.changeAccessRuleStates(tx, applied, { applying: 'active', error: 'active' });
-  await store.recordObserved(tx, id, { ...observed, generation });
+  await store.recordObserved(tx, id, generation, connectionPoint, sizeGib, isReal);
 }
 
 /** A failed extension releases its reservation; a share that failed otherwise keeps its quota until it is deleted. */

@@ -73,18 +73,15 @@ export const load = kit.rowById<FileShareRow & { rules: ReconciledRule[] }>(
   'file_share_load',
 );
 
-const writeObserved = deferred('file_share_observed', {
+/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
+export const recordObserved = deferred<
+  [id: string, generation: number, connectionPoint: string, sizeGib: number, real: boolean]
+>('file_share_observed', {
   parameters: 'uuid, bigint, text, bigint, boolean',
   body: `update file_shares set observed_generation = $2, connection_point = $3, observed_size = $4,
       observed_real = observed_real or $5, status = case when generation = $2 then 'available' else status end
     where id = $1;`,
 });
-
-/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
-export const recordObserved: DeferredWrite<
-  [id: string, observed: { generation: number; connectionPoint: string; sizeGib: number; real: boolean }]
-> = (tx, id, { generation, connectionPoint, sizeGib, real }) =>
-  writeObserved(tx, id, generation, connectionPoint, sizeGib, real);
 
 /** In the order in which they were created. */
 export const accessRules = prepared<AccessRuleRow, [fileShareId: string]>(

@@ -38,8 +38,7 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
         if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
         return { kind: 'again', afterSeconds: pollSeconds };
       }
-      const { generation } = snapshot;
-      await recordObserved(deps, snapshot, (tx) => store.recordObserved(tx, id, { generation, real: driver.real }));
+      await recordObserved(deps, snapshot, (tx) => store.recordObserved(tx, id, snapshot.generation, driver.real));
       return { kind: 'done' };
     },
 

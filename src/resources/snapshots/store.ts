@@ -85,19 +85,13 @@ export const insertAll: DeferredWrite<[rows: NewSnapshot[]]> = (tx, rows) =>
     rows.map((row) => ({ ...row, ...initial, updatedAt: row.createdAt })),
   );
 
-const writeObserved = deferred('snapshot_observed', {
+/** Records that the host has a generation. A later change has set its own status, and its own job ends it. */
+export const recordObserved = deferred<[id: string, generation: number, real: boolean]>('snapshot_observed', {
   parameters: 'uuid, bigint, boolean',
   body: `update snapshots set observed_generation = $2, observed_real = observed_real or $3,
       status = case when generation = $2 then 'available' else status end
     where id = $1;`,
 });
-
-/** Records that the host has a generation. A later change has set its own status, and its own job ends it. */
-export const recordObserved: DeferredWrite<[id: string, observed: { generation: number; real: boolean }]> = (
-  tx,
-  id,
-  { generation, real },
-) => writeObserved(tx, id, generation, real);
 
 const selectRows = kit.selectOf(snapshots);
 /** Oldest first. */

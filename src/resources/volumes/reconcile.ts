@@ -29,10 +29,8 @@ export function createVolumeReconciler(deps: VolumeReconcilerDeps): Reconciler {
         if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
         return { kind: 'again', afterSeconds: pollSeconds };
       }
-      const { generation } = volume;
-      const { sizeGib } = observed;
       await recordObserved(deps, volume, (tx) =>
-        store.recordObserved(tx, id, { generation, sizeGib, real: driver.real }),
+        store.recordObserved(tx, id, volume.generation, observed.sizeGib, driver.real),
       );
       return { kind: 'done' };
     },

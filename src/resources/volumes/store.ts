@@ -116,18 +116,17 @@ const insertRow = kit.insertRow(volumes, { counted: resource });
 export const insert: DeferredWrite<[volume: NewVolume]> = (tx, volume) =>
   insertRow(tx, { ...volume, ...initial, updatedAt: volume.createdAt });
 
-const writeObserved = deferred('volume_observed', {
-  parameters: 'uuid, bigint, bigint, boolean',
-  body: `update volumes set observed_generation = $2, observed_size = $3, observed_real = observed_real or $4,
+/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
+export const recordObserved = deferred<[id: string, generation: number, sizeGib: number, real: boolean]>(
+  'volume_observed',
+  {
+    parameters: 'uuid, bigint, bigint, boolean',
+    body: `update volumes set observed_generation = $2, observed_size = $3, observed_real = observed_real or $4,
       status = case when generation = $2 then 'available' else status end,
       revert_to = case when generation = $2 then null else revert_to end
     where id = $1;`,
-});
-
-/** Records what the host has of a generation. A later change has set its own status, and its own job ends it. */
-export const recordObserved: DeferredWrite<
-  [id: string, observed: { generation: number; sizeGib: number; real: boolean }]
-> = (tx, id, { generation, sizeGib, real }) => writeObserved(tx, id, generation, sizeGib, real);
+  },
+);
 
 /** Takes the locks of many volumes, always in the same order. */
 export const lockAll = prepared<VolumeRow, [ids: string[]], Tx>(
