@@ -82,9 +82,9 @@ export function rowById<Row extends { id: Id }>(
   return (on, id) => read(on, `${id}`.toLowerCase());
 }
 
-/** The same for the rows of a project and region. */
+/** The same for the rows of a project and region, which are among the columns. */
 export function viewOf<View extends ProjectRegion & { id: Id }>(
-  table: ScopedTable,
+  table: TableWithId,
   selection: Selection = {},
   name = `${getTableName(table)}_view`,
 ): (on: Db | Tx, scope: ProjectRegion, id: Id) => Promise<View | null> {

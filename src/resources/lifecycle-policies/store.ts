@@ -93,15 +93,10 @@ export const findSchedules = prepared<ScheduleRow, [policyId: number]>(
   `${kit.selectOf(lifecyclePolicySchedules)} where policy_id = $1 order by position`,
 );
 
-const readSchedule = kit.rowById<ScheduleRow & { projectId: number }>(lifecyclePolicySchedules, {
+export const findSchedule = kit.viewOf<ScheduleRow & ProjectRegion>(lifecyclePolicySchedules, {
   columns: { ...getTableColumns(lifecyclePolicySchedules), projectId: lifecyclePolicies.projectId },
   joins: sql`join ${lifecyclePolicies} on ${lifecyclePolicies.id} = ${lifecyclePolicySchedules.policyId}`,
 });
-
-export async function findSchedule(on: Db | Tx, scope: ProjectRegion, id: string): Promise<ScheduleRow | null> {
-  const row = await readSchedule(on, id);
-  return row?.projectId === scope.projectId && row.regionId === scope.regionId ? row : null;
-}
 
 export const updateSchedule = kit.updateRow(lifecyclePolicySchedules);
 export const insertSchedules = kit.insertRows(lifecyclePolicySchedules);
