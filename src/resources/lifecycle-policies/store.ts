@@ -122,23 +122,17 @@ export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | 
 
 export type UpcomingSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
 
-const readUpcoming = prepared<UpcomingSchedule>(
+/** Schedules that will run, in the order of their ids, after an id. */
+export const findUpcoming = prepared<
+  UpcomingSchedule,
+  [regionIds: number[], now: Date, after: string | null, limit: number],
+  Db
+>(
   'lifecycle_policy_upcoming',
   `select id, given, created_at as "createdAt", next_run_at as "nextRunAt" from lifecycle_policy_schedules
    where region_id = any($1::int[]) and next_run_at > $2 and ($3::uuid is null or id > $3)
    order by id limit $4`,
 );
-
-/** Schedules that will run, in the order of their ids, after an id. */
-export function findUpcoming(
-  db: Db,
-  regionIds: number[],
-  now: Date,
-  after: string | undefined,
-  limit: number,
-): Promise<UpcomingSchedule[]> {
-  return readUpcoming(db, regionIds, now, after ?? null, limit);
-}
 
 export interface MovedRun {
   id: string;

@@ -41,7 +41,7 @@ export function createReschedule(deps: RescheduleDeps): () => Promise<void> {
 
 async function rescheduleAll({ db, clock, log, regionIds }: RescheduleDeps): Promise<void> {
   const pause = createPause();
-  for (let last: string | undefined; ; ) {
+  for (let last: string | null = null; ; ) {
     const now = clock.now();
     const schedules = await store.findUpcoming(db, regionIds, now, last, page);
     const moved: store.MovedRun[] = [];
