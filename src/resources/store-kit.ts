@@ -255,6 +255,21 @@ export function removeRows(table: TableWithId): DeferredWrite<[rows: { id: strin
   };
 }
 
+/**
+ * A prepared write that gets these fields of all rows as arrays, `$1` to `$n` for `unnest`, and then the other values. Without
+ * rows nothing is sent.
+ */
+export function writeRows<R extends object, More extends unknown[] = []>(
+  name: string,
+  fields: readonly (keyof R)[],
+  text: string,
+) {
+  const write = prepared(name, text);
+  return async (on: Db | Tx, rows: readonly R[], ...more: More): Promise<void> => {
+    if (rows.length > 0) await write(on, ...columnsOf(rows, ...fields), ...more);
+  };
+}
+
 const addCounts = deferred('row_counts_add', {
   parameters: 'text, int[], int[], int',
   hot: true,
@@ -265,12 +280,8 @@ const addCounts = deferred('row_counts_add', {
 });
 
 /** Adds `by` for each of these rows of a resource to the count of its project and region, which is locked until the commit. */
-export const countRows: DeferredWrite<[resource: string, rows: ProjectRegion[], by: 1 | -1]> = (
-  tx,
-  resource,
-  rows,
-  by,
-) => addCounts(tx, resource, ...columnsOf(rows, 'projectId', 'regionId'), by);
+export const countRows = (tx: Tx, resource: string, rows: ProjectRegion[], by: 1 | -1): Promise<void> =>
+  addCounts(tx, resource, ...columnsOf(rows, 'projectId', 'regionId'), by);
 
 /** True when a text column contains the text, without patterns. */
 export function contains(column: PgColumn, text: string | undefined): SQL | undefined {

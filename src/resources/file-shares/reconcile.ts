@@ -48,7 +48,7 @@ export function createUsageRecorder({ db, driver }: { db: Db; driver: FileShareD
     const now = new Map([...found].map(([id, usage]) => [id, Object.values(usage).join(' ')]));
     const changed = [...found].filter(([id]) => written.get(id) !== now.get(id));
     const usages = changed.map(([fileShareId, usage]) => ({ fileShareId, ...usage }));
-    if (usages.length > 0) await store.recordUsage(db, usages);
+    await store.recordUsage(db, usages);
     written = now;
   };
 }

@@ -1,6 +1,6 @@
 /** SQL of file shares. Writes touch this folder's tables only; reads may join the tables that a share refers to. */
 import { getTableColumns, sql } from 'drizzle-orm';
-import { columnsOf, type Db, deferred, type DeferredWrite, prepared, type Tx } from '../../platform/db.ts';
+import { type Db, deferred, type DeferredWrite, prepared, type Tx } from '../../platform/db.ts';
 import { networks } from '../networks/table.ts';
 import * as kit from '../store-kit.ts';
 import type { ProjectRegion } from '../store-kit.ts';
@@ -161,9 +161,10 @@ export const usesOfProject = kit.usesOfProject('file share', fileShares);
 /** Space of the filesystem of a share, in bytes. */
 export type Usage = typeof fileShareUsage.$inferSelect;
 
-// The shares are locked, so that nothing is written for one that is being removed.
-const writeUsage = prepared(
+/** Ignores unknown shares. The others are locked, so that nothing is written for one that is being removed. */
+export const recordUsage = kit.writeRows<Usage>(
   'file_share_usage_write',
+  ['fileShareId', 'usedBytes', 'totalBytes'],
   `with measured as (
      select m.* from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as m (id, used, total)
      join file_shares s on s.id = m.id order by s.id for key share of s)
@@ -171,11 +172,6 @@ const writeUsage = prepared(
    on conflict (file_share_id) do update set used_bytes = excluded.used_bytes, total_bytes = excluded.total_bytes
    where (u.used_bytes, u.total_bytes) is distinct from (excluded.used_bytes, excluded.total_bytes)`,
 );
-
-/** Ignores unknown shares. */
-export async function recordUsage(db: Db, usages: Usage[]): Promise<void> {
-  await writeUsage(db, ...columnsOf(usages, 'fileShareId', 'usedBytes', 'totalBytes'));
-}
 
 const readUsage = prepared<kit.Found<Usage>>(
   'file_share_usage_list',

@@ -1,7 +1,7 @@
 /** SQL of policies, their schedules and volumes. */
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { columnsOf, type Db, prepared, type Tx } from '../../platform/db.ts';
+import { type Db, prepared, type Tx } from '../../platform/db.ts';
 import type { SizedRow } from '../../platform/large-rows.ts';
 import { projects } from '../projects/table.ts';
 import * as kit from '../store-kit.ts';
@@ -110,15 +110,12 @@ export async function removeSchedules(tx: Tx, policyId: number, ids: string[]): 
   return rowCount!;
 }
 
-const writeNextRuns = prepared(
+export const setNextRuns = kit.writeRows<{ id: string; nextRunAt: Date | null }>(
   'lifecycle_policy_next_runs',
+  ['id', 'nextRunAt'],
   `update lifecycle_policy_schedules s set next_run_at = n.at
    from unnest($1::uuid[], $2::timestamptz[]) as n (id, at) where s.id = n.id`,
 );
-
-export async function setNextRuns(tx: Tx, next: { id: string; nextRunAt: Date | null }[]): Promise<void> {
-  await writeNextRuns(tx, ...columnsOf(next, 'id', 'nextRunAt'));
-}
 
 export type UpcomingSchedule = Pick<ScheduleRow, 'id' | 'given' | 'createdAt'> & { nextRunAt: Date };
 
@@ -140,17 +137,14 @@ export interface MovedRun {
   to: Date;
 }
 
-const writeMoved = prepared(
+/** A schedule whose next run has changed meanwhile is unchanged. */
+export const moveRuns = kit.writeRows<MovedRun>(
   'lifecycle_policy_move_runs',
+  ['id', 'from', 'to'],
   `update lifecycle_policy_schedules s set next_run_at = m."to"
    from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) as m (id, "from", "to")
    where s.id = m.id and s.next_run_at = m."from"`,
 );
-
-/** A schedule whose next run has changed meanwhile is unchanged. */
-export async function moveRuns(db: Db, runs: MovedRun[]): Promise<void> {
-  await writeMoved(db, ...columnsOf(runs, 'id', 'from', 'to'));
-}
 
 /** Sets the creation time of younger schedules to this time. */
 export async function limitCreatedAt(tx: Tx, createdAt: Date): Promise<void> {

@@ -93,7 +93,7 @@ export function createTrafficRecorder({ db, clock, driver }: Omit<LoadBalancerDu
     const changed = readings.filter(
       ({ listenerId, activeConnections }) => activeConnections > 0 || written.get(listenerId) !== now.get(listenerId),
     );
-    if (changed.length > 0) await traffic.addReadings(db, changed, clock.now());
+    await traffic.addReadings(db, changed, clock.now());
     written = now;
   };
 }

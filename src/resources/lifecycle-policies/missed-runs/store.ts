@@ -1,6 +1,6 @@
 /** SQL of missed runs: schedules that are late, and instants that were skipped. */
-import { columnsOf, type Db, prepared, preparedValue, type Tx } from '../../../platform/db.ts';
-import type { Found } from '../../store-kit.ts';
+import { type Db, prepared, preparedValue, type Tx } from '../../../platform/db.ts';
+import { type Found, writeRows } from '../../store-kit.ts';
 import type { lifecyclePolicyMissedRuns } from '../runs/table.ts';
 import type { PolicyRow, ScheduleRow } from '../store.ts';
 
@@ -9,8 +9,10 @@ type Row = typeof lifecyclePolicyMissedRuns.$inferSelect;
 /** A run that started late, or that replaced later instants. */
 export type LateRun = Pick<Row, 'policyId' | 'scheduleId' | 'scheduledAt' | 'skipped'>;
 
-const writeStarted = prepared(
+/** Records runs in the transaction that starts them. */
+export const recordStarted = writeRows<LateRun, [now: Date]>(
   'lifecycle_policy_missed_runs_started',
+  ['policyId', 'scheduleId', 'scheduledAt', 'skipped'],
   `insert into lifecycle_policy_missed_runs as m (policy_id, schedule_id, scheduled_at, skipped, noticed_at, started_at)
    select r.policy_id, r.schedule_id, r.scheduled_at, r.skipped, $5, $5
    from unnest($1::int[], $2::uuid[], $3::timestamptz[], $4::int[]) as r (policy_id, schedule_id, scheduled_at, skipped)
@@ -18,12 +20,6 @@ const writeStarted = prepared(
      -- Reported as late: skipped instants are news.
      reported_at = case when excluded.skipped = 0 then m.reported_at end`,
 );
-
-/** Records runs in the transaction that starts them. */
-export async function recordStarted(tx: Tx, runs: LateRun[], now: Date): Promise<void> {
-  if (runs.length === 0) return;
-  await writeStarted(tx, ...columnsOf(runs, 'policyId', 'scheduleId', 'scheduledAt', 'skipped'), now);
-}
 
 /** Records the schedules that were due before `limit` and have not run. */
 export const recordLate = prepared<object, [limit: Date, now: Date], Db>(

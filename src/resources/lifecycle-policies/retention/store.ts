@@ -66,14 +66,8 @@ export function findSurplus(
   pairs: Pick<RunVolume, 'scheduleId' | 'volumeId' | 'maxQuantity' | 'retentionSeconds'>[],
   now: Date,
 ): Promise<SurplusSnapshot[]> {
-  const [schedules, volumes, quantities, seconds] = columnsOf(
-    pairs,
-    'scheduleId',
-    'volumeId',
-    'maxQuantity',
-    'retentionSeconds',
-  );
-  return readSurplus(tx, schedules, volumes, quantities, seconds, now, lastInstant(now));
+  const columns = columnsOf(pairs, 'scheduleId', 'volumeId', 'maxQuantity', 'retentionSeconds');
+  return readSurplus(tx, ...columns, now, lastInstant(now));
 }
 
 const addExpired = deferred('lifecycle_policy_note_expired', {

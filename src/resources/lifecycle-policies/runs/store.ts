@@ -13,7 +13,7 @@ import {
 } from '../../../platform/db.ts';
 import type { SizedRow } from '../../../platform/large-rows.ts';
 import type { SnapshotStatus } from '../../snapshots/schema.ts';
-import { equals, type Found, type PageQuery, pageReader, updateRow } from '../../store-kit.ts';
+import { equals, type Found, type PageQuery, pageReader, updateRow, writeRows } from '../../store-kit.ts';
 import type { ScheduleRow } from '../store.ts';
 import { lifecyclePolicyRuns, lifecyclePolicyRunVolumes } from './table.ts';
 
@@ -82,17 +82,12 @@ export async function insertRuns(tx: Tx, runs: Omit<RunRow, 'startedAt'>[], now:
   return new Set(await writeRuns(tx, ...columns, now));
 }
 
-const writeRunVolumes = prepared(
+export const insertRunVolumes = writeRows<Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>>(
   'lifecycle_policy_run_volumes_insert',
+  ['id', 'runId', 'regionId', 'volumeId', 'name'],
   `insert into lifecycle_policy_run_volumes (id, run_id, region_id, volume_id, name, state)
    select v.*, 'pending' from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::text[]) as v`,
 );
-
-type NewRunVolume = Pick<RunVolumeRow, 'id' | 'runId' | 'regionId' | 'volumeId' | 'name'>;
-
-export async function insertRunVolumes(tx: Tx, volumes: NewRunVolume[]): Promise<void> {
-  await writeRunVolumes(tx, ...columnsOf(volumes, 'id', 'runId', 'regionId', 'volumeId', 'name'));
-}
 
 /** The volumes of the policies that are not being deleted. */
 export const findVolumeIdsOfPolicies = prepared<{ policyId: number; volumeId: string }, [policyIds: number[]], Tx>(

@@ -1,5 +1,6 @@
 /** SQL of counters: readings of listeners, added up over the processes of the proxy and by minute. */
-import { columnsOf, type Db, prepared, preparedValue } from '../../../platform/db.ts';
+import { type Db, prepared, preparedValue } from '../../../platform/db.ts';
+import { writeRows } from '../../store-kit.ts';
 import type { Stats } from '../shapes.ts';
 
 interface Counters {
@@ -27,11 +28,19 @@ const addToMinute = (key: string) => `on conflict (${key}, minute) do update set
 const minuteColumns =
   'minute, bytes_in, bytes_out, requests, connections, open_connections, request_errors, server_errors';
 
-// A counter below the last reading means a new process, so the whole values are added. Fewer server errors do not: those of a
-// TCP listener are counted by its pool, which may change. The rows of the listeners are locked, so that no counters are
-// written for a listener that is being removed.
-const add = prepared(
+/**
+ * Adds the traffic since the last readings to the current minute.
+ *
+ * A counter below the last reading means a new process, so the whole values are added. Fewer server errors do not: those of a
+ * TCP listener are counted by its pool, which may change. The rows of the listeners are locked, so that no counters are
+ * written for a listener that is being removed.
+ */
+export const addReadings = writeRows<Reading, [now: Date]>(
   'traffic_add',
+  [
+    ...(['listenerId', 'activeConnections', 'totalConnections', 'requests', 'bytesIn', 'bytesOut'] as const),
+    ...(['requestErrors', 'serverErrors'] as const),
+  ],
   `with reading as (
      select r.*, l.load_balancer_id, c.seen_total_connections, c.seen_bytes_in, c.seen_bytes_out, c.seen_request_errors,
        coalesce(c.seen_requests, r.requests) as seen_requests,
@@ -85,16 +94,6 @@ const add = prepared(
      sum(added_total), sum(active), sum(added_errors), sum(added_server_errors)
    from busy group by load_balancer_id order by load_balancer_id ${addToMinute('load_balancer_id')}`,
 );
-
-/** Adds the traffic since the last readings to the current minute. */
-export async function addReadings(db: Db, readings: Reading[], now: Date): Promise<void> {
-  await add(
-    db,
-    ...columnsOf(readings, 'listenerId', 'activeConnections', 'totalConnections', 'requests', 'bytesIn', 'bytesOut'),
-    ...columnsOf(readings, 'requestErrors', 'serverErrors'),
-    now,
-  );
-}
 
 const readStats = prepared<Stats & { listener_id: string }>(
   'traffic_stats',
