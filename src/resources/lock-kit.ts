@@ -3,7 +3,7 @@ import { getTableName, sql, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { prepared, type Tx } from '../platform/db.ts';
 import { defineWrite } from '../platform/deferred-writes.ts';
-import { type ProjectRegion, type ScopedTable, selectOf, textOf } from './read-kit.ts';
+import { type ProjectRegion, type ScopedTable, selectOf } from './read-kit.ts';
 
 const qualified = (column: PgColumn) => sql`${column.table}.${sql.identifier(column.name)}`;
 
@@ -48,27 +48,29 @@ export const lockingTask = (id: PgColumn) => activeTask(id, sql.raw('t.task_type
 
 /**
  * Locks a row of a project and region, and reads under the lock which task locks the resource. `lockedBy`: SQL of that task's
- * id; by default the active task of the row whose type is not one of `concurrent`.
+ * id; by default the active task of the row whose type is not one of `concurrent`. `more`: SQL of other values to read.
  */
-export function lockWithTask<T extends ScopedTable>(
+export function lockWithTask<T extends ScopedTable, More extends object = object>(
   table: T,
   lockedBy: SQL = lockingTask(table.id),
   name = `${getTableName(table)}_locked`,
+  more = {} as { [Field in keyof More]: SQL },
 ) {
-  const lockIt = lockThenRead<T['$inferSelect'] & { under_lock: string | null }>(name, {
+  const columns = { lockedBy, ...more };
+  const lockIt = lockThenRead<T['$inferSelect'] & { under_lock: object }>(name, {
     parameters: lockParameters,
     row: `${selectOf(table)} where ${lockCondition}`,
-    json: textOf(sql`select to_json(${lockedBy}) from ${table} where ${sql.raw(lockCondition)}`),
+    json: `select row_to_json(read) from (${selectOf(table, { columns })} where ${lockCondition}) as read`,
   });
   return async (
     tx: Tx,
     { projectId, regionId }: ProjectRegion,
     id: string,
     concurrent: readonly string[] = [],
-  ): Promise<Locked<T['$inferSelect']> | null> => {
+  ): Promise<(Locked<T['$inferSelect']> & More) | null> => {
     const [locked] = await lockIt(tx, id, projectId, regionId, concurrent);
     if (!locked) return null;
-    const { under_lock: lockedBy, ...row } = locked;
-    return { ...row, lockedBy } as unknown as Locked<T['$inferSelect']>;
+    const { under_lock: read, ...row } = locked;
+    return { ...row, ...read } as unknown as Locked<T['$inferSelect']> & More;
   };
 }

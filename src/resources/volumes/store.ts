@@ -63,33 +63,18 @@ export interface SnapshotOfVolume {
   copyingTaskId: string | null;
 }
 
-interface VolumeToDelete {
-  lockedBy: string | null;
-  /** Oldest first. */
-  snapshots: SnapshotOfVolume[];
-}
-
-const lockRowToDelete = kit.lockThenRead<VolumeRow & { under_lock: VolumeToDelete }>('volumes_locked_to_delete', {
-  parameters: ['uuid', 'int', 'int'],
-  row: `${kit.selectOf(volumes)} where ${kit.lockCondition}`,
-  json: `select json_build_object('lockedBy', ${kit.textOf(lockingTask)}, 'snapshots', (
+/** As `lockForChange`, with the snapshots of the volume, oldest first. */
+export const lockToDelete = kit.lockWithTask<typeof volumes, { snapshots: SnapshotOfVolume[] }>(
+  volumes,
+  lockingTask,
+  'volumes_locked_to_delete',
+  {
+    snapshots: sql.raw(`(
       select coalesce(json_agg(json_build_object('id', s.id, 'clientId', s.client_id, 'regionId', s.region_id,
         'copyingTaskId', ${taskOfCopy('s.id')}) order by s.created_at, s.id), '[]')
-      from snapshots s where s.volume_id = volumes.id))
-    from volumes where id = $1`,
-});
-
-/** As `lockForChange`, with the snapshots of the volume. */
-export async function lockToDelete(
-  tx: Tx,
-  { projectId, regionId }: ProjectRegion,
-  id: string,
-): Promise<(VolumeRow & VolumeToDelete) | null> {
-  const [row] = await lockRowToDelete(tx, id, projectId, regionId);
-  if (!row) return null;
-  const { under_lock: read, ...volume } = row;
-  return { ...volume, ...read };
-}
+      from snapshots s where s.volume_id = volumes.id)`),
+  },
+);
 
 const columns = { ...getTableColumns(volumes), snapshotIds, taskId: lockingTask };
 export const view = kit.viewOf<VolumeView>(volumes, { columns });
