@@ -64,9 +64,10 @@ export function changesUnderLock<Row extends { lockedBy?: string | null; id: Id 
   { db, idempotency }: Pick<ServiceDeps, 'db' | 'idempotency'>,
   what: string,
   lock: (tx: Tx, scope: Scope, id: Id) => Promise<Row | null>,
+  transaction = idempotency.auditedTransaction,
 ): ChangeUnderLock<Row, Id> {
   return (context, scope, id, write) =>
-    idempotency.auditedTransaction(db, context, async (tx) => {
+    transaction(db, context, async (tx) => {
       const row = requireFound(await lock(tx, scope, id), what, id);
       requireUnlocked(row.lockedBy ?? null, what, `${id}`);
       return write(tx, row);

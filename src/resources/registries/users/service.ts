@@ -16,7 +16,7 @@ import type { ValidFields } from '../../../errors/valid-fields.ts';
 import { dayMs, withZone } from '../../../platform/clock.ts';
 import { randomSecret } from '../../../platform/crypto.ts';
 import type { Tx } from '../../../platform/db.ts';
-import { type Collection, requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
+import { changesUnderLock, type Collection, requireFound, type ServiceDeps, toCollection } from '../../service-kit.ts';
 import type { PageQuery } from '../../store-kit.ts';
 import type {
   CreateRegistryUser,
@@ -40,10 +40,11 @@ const maxUsers = 1000;
 /** For clients that require a date. One day before the last, so that it is valid in every time zone. */
 const never = '9999-12-31T00:00:00Z';
 
-export function createRegistryUsers({ db, clock, idempotency, authority }: RegistryUsersDeps) {
-  const lockRegistry = async (tx: Tx, scope: Scope, id: number): Promise<void> => {
-    requireFound(await lock(tx, scope, id), 'registry', id);
-  };
+export function createRegistryUsers(deps: RegistryUsersDeps) {
+  const { db, clock, idempotency, authority } = deps;
+  const change = changesUnderLock(deps, 'registry', lock);
+  /** For a response that contains a secret. */
+  const changeSealed = changesUnderLock(deps, 'registry', lock, idempotency.sealedTransaction);
 
   /** Creates all users or none. A repeated request gets the same response, which `toResult` makes. */
   const createAll = async <T>(
@@ -55,8 +56,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
     toResult: (created: RegistryUserWithSecret[]) => T,
   ): Promise<T> => {
     const { secretMac } = await authority();
-    return idempotency.sealedTransaction(db, context, async (tx) => {
-      await lockRegistry(tx, scope, registryId);
+    return changeSealed(context, scope, registryId, async (tx) => {
       await requireFreeNames(tx, registryId, users, pathOfName);
       const now = clock.now();
       const secrets = users.map(({ secret }) => secret || randomSecret());
@@ -115,8 +115,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       body: UpdateRegistryUser,
     ): Promise<RegistryUser> {
       const { duration, read_only: readOnly } = body;
-      return idempotency.auditedTransaction(db, context, async (tx) => {
-        await lockRegistry(tx, scope, registryId);
+      return change(context, scope, registryId, async (tx) => {
         const expiresAt = addDays(clock.now(), duration);
         const changes = { duration, expiresAt, ...(readOnly !== undefined && { readOnly }) };
         return toResponse(requireFound(await store.update(tx, registryId, id, changes), 'registry user', id));
@@ -130,8 +129,7 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       id: number,
     ): Promise<RegistryUserWithSecret> {
       const { secretMac } = await authority();
-      return idempotency.sealedTransaction(db, context, async (tx) => {
-        await lockRegistry(tx, scope, registryId);
+      return changeSealed(context, scope, registryId, async (tx) => {
         const user = requireFound(await store.find(tx, registryId, id), 'registry user', id);
         const secret = randomSecret();
         await store.update(tx, registryId, id, { secretMac: secretMac(user.name, secret) });
@@ -139,12 +137,10 @@ export function createRegistryUsers({ db, clock, idempotency, authority }: Regis
       });
     },
 
-    async delete(context: RequestContext, scope: Scope, registryId: number, id: number): Promise<void> {
-      await idempotency.auditedTransaction(db, context, async (tx) => {
-        await lockRegistry(tx, scope, registryId);
+    delete: (context: RequestContext, scope: Scope, registryId: number, id: number): Promise<void> =>
+      change(context, scope, registryId, async (tx) => {
         if (!(await store.remove(tx, registryId, id))) throw notFound('registry user', id);
-      });
-    },
+      }),
   };
 }
 
