@@ -4,6 +4,10 @@ import { defineConfig } from 'vite';
 import { precompress } from './vite/precompress.ts';
 import { schemas } from './vite/schemas.ts';
 
+const LIBRARIES = /node_modules\/(react|scheduler|@tanstack|openapi-fetch|use-sync-external-store)/;
+/** Parts of libraries that the first page loads without need: 2 kB. */
+const OF_SOME_PAGES = /\/(useBlocker|useMutation|mutationObserver|useQueries|queriesObserver)\.js/;
+
 /** The server that `npm run console` sends API requests to. */
 const server = process.env['CLOUDYARD_URL'] ?? 'http://127.0.0.1:8080';
 const proxied = { target: server, changeOrigin: true };
@@ -37,9 +41,9 @@ export default defineConfig({
           groups: [
             {
               name: 'libraries',
-              test: /node_modules\/(react|scheduler|@tanstack|openapi-fetch|use-sync-external-store)/,
+              test: (id: string) => LIBRARIES.test(id) && !OF_SOME_PAGES.test(id),
             },
-            { name: 'forms', test: /src\/ui\/(form\/|by-code|copy|dialog|task-tracking)/ },
+            { name: 'forms', test: /src\/ui\/(form\/|by-code|copy|dialog|task-tracking)|useBlocker/ },
             {
               name: 'views',
               test: /src\/ui\/(list-page|list-state|page-head|kept-focus|table|detail-page|resource-tabs|filter-|action-button)/,

@@ -34,6 +34,18 @@ describe('the build of the console', () => {
     expect(total).toBeGreaterThan(50_000);
   });
 
+  it('loads parts of libraries that only some pages use with these pages', () => {
+    const entry = Object.keys(manifest).find((key) => manifest[key]!.isEntry)!;
+    const initial = filesOf(entry);
+    const scripts = readdirSync(join(dist, 'assets')).filter((name) => name.endsWith('.js'));
+    // Names in useBlocker, useMutation and useQueries, which are not shortened.
+    for (const part of ['shouldBlockFn', 'mutateAsync', '.setQueries(']) {
+      const files = scripts.filter((name) => readFileSync(join(dist, 'assets', name), 'utf8').includes(part));
+      expect({ part, files: files.length }).not.toEqual({ part, files: 0 });
+      expect({ part, initial: files.filter((name) => initial.has(`assets/${name}`)) }).toEqual({ part, initial: [] });
+    }
+  });
+
   it('has no other chunk larger than 20 kB', () => {
     const initial = filesOf(Object.keys(manifest).find((key) => manifest[key]!.isEntry)!);
     const files = readdirSync(join(dist, 'assets')).filter((name) => /\.(js|css)$/.test(name));
