@@ -237,7 +237,7 @@ describe('the pages of lifecycle policies', () => {
     // The first 100 hourly runs: the days after them are not shown as days without runs.
     await page.getByText(/^Coming runs are shown until /).waitFor();
     const { now } = (await consoleOf.yard.get('/cloudyard/v1/dev/clock')).body;
-    const day = page.locator('.calendar .today .day');
+    const day = page.locator('.calendar [aria-current=date] .day');
     await expect.poll(() => day.innerText()).toBe(String(new Date(now).getDate()));
     await checkPage(page);
     await page.getByRole('link', { name: 'Retention' }).click();

@@ -132,7 +132,7 @@ function Month({ month, ...all }: MonthProps) {
         <div key={`before-${index}`} className="outside" />
       ))}
       {dates.map((date) => (
-        <div key={date.getDate()} className={date.toDateString() === today ? 'today' : undefined}>
+        <div key={date.getDate()} aria-current={date.toDateString() === today ? 'date' : undefined}>
           <span className="day">{date.getDate()}</span>
           <DayRuns day={dayOf(date)} />
         </div>
