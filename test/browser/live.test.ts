@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, request as send, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loaded, newToken, useConsole } from './console.ts';
 
@@ -237,6 +238,43 @@ describe('a lost connection', () => {
     await page.getByRole('link', { name: 'Subnets', exact: true }).click();
     await page.context().setOffline(false);
     await page.getByRole('heading', { name: 'Subnets', level: 1 }).waitFor();
+    await page.getByText(notice).waitFor({ state: 'detached' });
+  });
+});
+
+describe('a server that does not respond', () => {
+  /** Longer than a page waits before it says so, and than a read waits. */
+  const [LATE_MS, GIVE_UP_MS] = [21_000, 61_000];
+
+  it('is shown, and reads are repeated over another connection', async () => {
+    const page = await open('networks', { ownContext: true });
+    await loaded(page);
+    await page.clock.install();
+    let reads = 0;
+    await page.route('**/cloud/v1/subnets/1/1?*', (route) => ((reads += 1) === 1 ? undefined : route.continue()));
+    await page.getByRole('link', { name: 'Subnets', exact: true }).click();
+    await expect.poll(() => reads).toBe(1);
+    await page.clock.fastForward(LATE_MS);
+    await page.getByText(notice).waitFor();
+    await page.clock.fastForward(GIVE_UP_MS - LATE_MS);
+    await page.getByRole('table', { name: 'Subnets' }).waitFor();
+    await page.getByText(notice).waitFor({ state: 'detached' });
+  });
+
+  it('is shown while a part of the console is loaded', async () => {
+    const page = await open('networks', { ownContext: true });
+    await loaded(page);
+    await page.clock.install();
+    const pending: Route[] = [];
+    let isHanging = true;
+    await page.route('**/assets/*', (route) => (isHanging ? void pending.push(route) : route.continue()));
+    await page.getByRole('link', { name: 'Subnets', exact: true }).click();
+    await expect.poll(() => pending.length).toBeGreaterThan(0);
+    await page.clock.fastForward(LATE_MS);
+    await page.getByText(notice).waitFor();
+    isHanging = false;
+    for (const route of pending) await route.continue();
+    await page.getByRole('table', { name: 'Subnets' }).waitFor();
     await page.getByText(notice).waitFor({ state: 'detached' });
   });
 });

@@ -2,7 +2,7 @@ import createClient, { type Middleware } from 'openapi-fetch';
 import type { paths } from './openapi.d.ts';
 import { ApiError, ConnectionError, toConnectionError } from './errors.ts';
 import { KEY_HEADER, keyOf } from './idempotency-keys.ts';
-import { noteResponse } from './reachability.ts';
+import { noteDelay, noteResponse } from './reachability.ts';
 import { noteDate } from './server-clock.ts';
 
 /** Signs unsafe requests of a session and turns failures into exceptions. `reportExpiry` runs when the session has ended. */
@@ -36,8 +36,20 @@ function note(method: string, { status, headers }: Response): void {
   noteDate(headers.get('Date'));
 }
 
+/** Twice the time after which the server responds with 503. */
+const GIVE_UP_MS = 60_000;
+
+/** A read without a response fails, and is repeated over another connection. The outcome of a change would be unknown. */
+async function send(request: Request): Promise<Response> {
+  const isRead = request.method === 'GET';
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => isRead && giveUp.abort(), GIVE_UP_MS);
+  const response = fetch(request, { signal: giveUp.signal }).finally(() => clearTimeout(timer));
+  return isRead ? noteDelay(response) : response;
+}
+
 /** Every operation of openapi.json, with the types of its parameters, body and response. */
-export const api = createClient<paths>({ baseUrl: location.origin });
+export const api = createClient<paths>({ baseUrl: location.origin, fetch: send });
 api.use(signing);
 
 interface Result<T> {
@@ -74,7 +86,7 @@ export async function request<T>(method: string, path: string, body?: unknown): 
   const sent = body === undefined ? null : JSON.stringify(body);
   const key = method === 'POST' ? keyOf(path, sent ?? '') : null;
   if (key !== null) headers[KEY_HEADER] = key;
-  const response = await fetch(path, { method, headers, body: sent }).catch(() => {
+  const response = await send(new Request(path, { method, headers, body: sent })).catch(() => {
     noteResponse(null);
     throw new ConnectionError();
   });

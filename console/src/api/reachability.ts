@@ -11,6 +11,21 @@ export function noteResponse(status: number | null): boolean {
   return reachable.get();
 }
 
+/** Longer than responses take, also over a slow connection. */
+const LATE_MS = 20_000;
+
+/** Also records that a response does not arrive: of a server that hangs, or over a connection that was lost without notice. */
+export async function noteDelay<T>(response: Promise<T>): Promise<T> {
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    reachable.set(false);
+  }, LATE_MS);
+  const received = await response.finally(() => clearTimeout(timer));
+  if (isLate) reachable.set(true);
+  return received;
+}
+
 /** Whether the last request reached the server. */
 export function useReachability(): boolean {
   return useStore(reachable);

@@ -1,4 +1,4 @@
-import { noteResponse, untilReachable } from '../api/reachability.ts';
+import { noteDelay, noteResponse, untilReachable } from '../api/reachability.ts';
 
 const KEY = 'cloudyard-reloaded-at';
 /** A second failure within this time is not an upgrade: reloading would repeat. */
@@ -21,7 +21,7 @@ export function handleMissingChunks(): void {
  * the page reloads once. While the server is not reachable, the page stays and the chunk is loaded later.
  */
 export async function loadChunk<T>(load: () => Promise<T>): Promise<T> {
-  const chunk: T | undefined = await load();
+  const chunk: T | undefined = await noteDelay(load());
   if (chunk !== undefined) return chunk;
   const response = await fetch('/console/', { cache: 'no-store' }).catch(() => null);
   if (!noteResponse(response?.status ?? null)) {
