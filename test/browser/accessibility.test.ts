@@ -46,6 +46,29 @@ describe('the focus of the keyboard', () => {
   });
 });
 
+describe('several failures at a zoom of 400 %', () => {
+  it('can be read and dismissed, the newest one first', async () => {
+    const page = await open('networks', { viewport: { width: 320, height: 256 } });
+    await page.route('**/cloudyard/v1/session', (route) =>
+      route.request().method() === 'DELETE' ? route.abort() : route.continue(),
+    );
+    await page.getByRole('button', { name: 'Account and settings' }).click();
+    for (let count = 1; count <= 4; count += 1) {
+      await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+      await page
+        .locator('.toast')
+        .nth(count - 1)
+        .waitFor();
+    }
+    await page.keyboard.press('Escape');
+    const newest = (await page.locator('.toast').last().boundingBox())!;
+    expect(newest.y + newest.height).toBeLessThanOrEqual(256);
+    const dismiss = page.locator('.toast').first().getByRole('button', { name: 'Dismiss' });
+    await dismiss.scrollIntoViewIfNeeded();
+    expect((await dismiss.boundingBox())!.y).toBeGreaterThanOrEqual(0);
+  });
+});
+
 describe('a button that deletes', () => {
   it('has a readable text when it can be used, in light and dark', async () => {
     const page = await open('projects/2/delete');

@@ -59,27 +59,29 @@ function ToastList() {
   const shown = useStore(toasts);
   return (
     <section className="toasts" aria-label="Notifications" aria-live="polite">
-      {shown.map((toast) => (
-        <div key={toast.id} className={`toast ${toast.tone}`}>
-          {toast.tone === 'busy' && <span className="spinner" aria-hidden="true" />}
-          <div>
-            {toast.text}{' '}
-            {toast.link && (
-              <Link to={toast.link.to} search={(toast.link.search ?? {}) as never}>
-                {toast.link.text}
-              </Link>
-            )}
+      <div>
+        {shown.map((toast) => (
+          <div key={toast.id} className={`toast ${toast.tone}`}>
+            {toast.tone === 'busy' && <span className="spinner" aria-hidden="true" />}
+            <div>
+              {toast.text}{' '}
+              {toast.link && (
+                <Link to={toast.link.to} search={(toast.link.search ?? {}) as never}>
+                  {toast.link.text}
+                </Link>
+              )}
+            </div>
+            <button
+              type="button"
+              className="button quiet small icon"
+              aria-label="Dismiss"
+              onClick={() => dismissToast(toast.id)}
+            >
+              <Icon name="close" />
+            </button>
           </div>
-          <button
-            type="button"
-            className="button quiet small icon"
-            aria-label="Dismiss"
-            onClick={() => dismissToast(toast.id)}
-          >
-            <Icon name="close" />
-          </button>
-        </div>
-      ))}
+        ))}
+      </div>
     </section>
   );
 }
