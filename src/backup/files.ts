@@ -6,15 +6,16 @@
  * writes into images of volumes. Links of registries are copied before the blobs that they refer to.
  *
  * Invariant: only files below the data directory are read. Clients may replace a file or a folder of a share by a symbolic link
- * at any time, so the path of each file is verified after it was opened.
+ * at any time, so each name is opened in its open folder (open-folder.ts), and links are not followed.
  */
 import { constants, existsSync } from 'node:fs';
-import { copyFile, type FileHandle, lstat, open, readdir, readlink, realpath, rm } from 'node:fs/promises';
+import { copyFile, type FileHandle, lstat, open, readlink, rm, stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { freeze } from '../platform/filesystem-freeze.ts';
+import { inFolder, namesIn, openFolder } from '../platform/open-folder.ts';
 import { succeeds } from '../platform/succeeds.ts';
 import type { BackupSink } from './block-store.ts';
-import { BackupError, type FileCopy, maxBlockBytes } from './format.ts';
+import { BackupError, type FileCopy, maxBlockBytes, namesOf } from './format.ts';
 
 /** In this order. Everything else in the data directory is derived from rows, or temporary. */
 const parts = [
@@ -32,6 +33,8 @@ const images = /^file-shares\/images\/([^/]+)\.xfs$/;
 const mounts = /^file-shares\/mounts\/([^/]+)$/;
 /** In the data directory, because a reflink does not leave a filesystem; the sweeps scan other folders. */
 const cloneName = '.backup-clone';
+/** Each folder above a file takes a descriptor while it is copied. */
+const maxFolders = 500;
 const zeros = Buffer.alloc(maxBlockBytes);
 
 /** Whether a worker keeps data of tenants in this data directory. That of an API server has none. */
@@ -39,83 +42,125 @@ export function hasFiles(dataDir: string): boolean {
   return parts.some((part) => existsSync(join(dataDir, part)));
 }
 
-/** @throws BackupError for a file that cannot be read */
-export async function copyFiles(dataDir: string, sink: BackupSink): Promise<FileCopy[]> {
-  const copies: FileCopy[] = [];
-  for (const part of parts) {
-    const names = part.split('/');
-    // The folders above, for their modes and owners.
-    for (let i = 1; i < names.length; i++) {
-      const above = names.slice(0, i).join('/');
-      if (copies.some(({ path }) => path === above)) continue;
-      const copy = await copyOne({ dataDir, path: above, place: await placeOf(dataDir, above) }, sink);
-      if (copy) copies.push(copy);
-    }
-    const place = await placeOf(dataDir, part);
-    for await (const copy of walk({ dataDir, path: part, place }, sink)) copies.push(copy);
-  }
-  return copies;
+interface Source {
+  dataDir: string;
+  sink: BackupSink;
+  /** In the order of the backup. */
+  copies: FileCopy[];
+  onOmitted: (path: string) => void;
 }
 
 interface Entry {
-  dataDir: string;
-  /** Relative to the data directory. */
+  /** Relative to the data directory, a character for each byte. */
   path: string;
-  /** Its absolute path without symbolic links, unless a client replaced a folder above it. */
-  place: string;
+  /** Where it can be opened: a name in an open folder. */
+  at: Buffer;
+  /** The number of folders above it in its part. */
+  depth: number;
 }
 
-/** Only for paths that clients cannot replace. */
-function placeOf(dataDir: string, path: string): Promise<string> {
-  const full = join(dataDir, path);
-  return realpath(full).catch(() => full);
+/**
+ * Calls `onOmitted` with each folder whose contents are not copied, because it is too deep.
+ * @throws BackupError for a file that cannot be read
+ */
+export async function copyFiles(
+  dataDir: string,
+  sink: BackupSink,
+  onOmitted: (path: string) => void,
+): Promise<FileCopy[]> {
+  const source: Source = { dataDir, sink, copies: [], onOmitted };
+  const known = new Set<string>();
+  for (const part of parts) {
+    const names = part.split('/');
+    // The folders above, for their modes and owners.
+    for (let i = 1; i <= names.length; i++) {
+      const path = names.slice(0, i).join('/');
+      const isPart = i === names.length;
+      if (known.has(path)) continue;
+      known.add(path);
+      await explained(source, path, () => copyOwnPath(source, path, isPart));
+    }
+  }
+  return source.copies;
 }
 
-async function* walk({ dataDir, path, place }: Entry, sink: BackupSink): AsyncGenerator<FileCopy> {
-  const copy = await copyOne({ dataDir, path, place }, sink);
-  if (!copy) return;
-  yield copy;
-  if (copy.blocks || copy.link !== undefined) return;
-  for (const name of (await namesIn(join(dataDir, path))).sort()) {
-    yield* walk({ dataDir, path: `${path}/${name}`, place: `${place}/${name}` }, sink);
+/** A path that only the operator can replace, such as by a link to another disk. `isPart`: with its contents. */
+async function copyOwnPath(source: Source, path: string, isPart: boolean): Promise<void> {
+  const full = join(source.dataDir, path);
+  if (!(await lstat(full).catch(() => null))) return;
+  // Fails for a link to a disk that is not mounted.
+  if (!(await stat(full)).isDirectory()) return copyEntry(source, { path, at: Buffer.from(full), depth: 0 });
+  await using folder = await open(full, constants.O_RDONLY | constants.O_DIRECTORY);
+  await addFolder(source, folder, path);
+  if (isPart) await copyContents(source, folder, { path, depth: 0 });
+}
+
+async function addFolder({ copies }: Source, folder: FileHandle, path: string): Promise<void> {
+  const { mode, uid, gid, mtimeMs } = await folder.stat();
+  copies.push({ ...namesOf(path), mode: mode & 0o7777, uid, gid, size: 0, mtimeMs });
+}
+
+async function copyContents(
+  source: Source,
+  folder: FileHandle,
+  { path, depth }: Pick<Entry, 'path' | 'depth'>,
+): Promise<void> {
+  if (depth === maxFolders) return source.onOmitted(textOf(source, path));
+  for (const name of (await namesIn(folder)).sort(Buffer.compare)) {
+    const entry = { path: `${path}/${name.toString('latin1')}`, at: inFolder(folder, name), depth: depth + 1 };
+    await explained(source, entry.path, () => copyEntry(source, entry));
   }
 }
 
-/** None in a folder that was removed meanwhile, such as that of an upload to a registry, or replaced by a file. */
-async function namesIn(folder: string): Promise<string[]> {
-  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
-    throw new BackupError(`${folder} cannot be read (${error.code})`, { cause: error });
-  });
+/** Copies nothing of a file that was removed or replaced meanwhile, and of sockets, pipes and devices. */
+async function copyEntry(source: Source, entry: Entry): Promise<void> {
+  const { path, at } = entry;
+  const { dataDir, copies } = source;
+  const found = await lstat(at);
+  if (found.isDirectory()) {
+    const folder = mounts.exec(path)?.[1];
+    if (folder !== undefined && (await mountOf(dataDir, folder))) return;
+    await using handle = await openFolder(at);
+    await addFolder(source, handle, path);
+    await copyContents(source, handle, entry);
+    return;
+  }
+  const { uid, gid, mtimeMs } = found;
+  const attributes = { mode: found.mode & 0o7777, uid, gid, mtimeMs };
+  if (found.isSymbolicLink()) {
+    const link = await readlink(at, { encoding: 'latin1' });
+    copies.push({ ...namesOf(path, link), ...attributes, size: 0 });
+  } else if (found.isFile()) {
+    const share = images.exec(path)?.[1];
+    const mount = share === undefined ? null : await mountOf(dataDir, share);
+    const contents = mount ? await copyFrozen(source, at, mount) : await copyBlocks(at, source.sink);
+    if (contents) copies.push({ ...namesOf(path), ...attributes, ...contents });
+  }
 }
 
 /** Errors of a file that was removed or replaced meanwhile. */
 const replaced = new Set<string | undefined>(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EINVAL']);
 
-/** Null for a file that was removed or replaced meanwhile, and for sockets, pipes and devices. */
-async function copyOne({ dataDir, path, place }: Entry, sink: BackupSink): Promise<FileCopy | null> {
-  const full = join(dataDir, path);
+/** @throws BackupError for a system error other than that the file was removed or replaced */
+async function explained(source: Source, path: string, work: () => Promise<void>): Promise<void> {
   try {
-    const stat = await lstat(full);
-    const { uid, gid, mtimeMs } = stat;
-    const copy: FileCopy = { path, mode: stat.mode & 0o7777, uid, gid, size: 0, mtimeMs };
-    const folder = mounts.exec(path)?.[1];
-    if (folder !== undefined && (await mountOf(dataDir, folder))) return null;
-    if (stat.isSymbolicLink()) return { ...copy, link: await readlink(full) };
-    if (stat.isDirectory()) return (await realpath(full)) === place ? copy : null;
-    if (!stat.isFile()) return null;
-    const share = images.exec(path)?.[1];
-    const mount = share === undefined ? null : await mountOf(dataDir, share);
-    const contents = mount
-      ? await copyFrozen({ dataDir, path, place }, mount, sink)
-      : await copyBlocks(full, place, sink);
-    return contents && { ...copy, ...contents };
+    await work();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (replaced.has(code)) return null;
     if (error instanceof BackupError || code === undefined) throw error;
-    throw new BackupError(`${full} cannot be read (${code})`, { cause: error });
+    const isOwn = parts.some((part) => part === path || part.startsWith(`${path}/`));
+    if (replaced.has(code) && !isOwn) return;
+    throw new BackupError(`${textOf(source, path)} cannot be read (${code})`, { cause: error });
   }
+}
+
+/** The path for messages. */
+function textOf({ dataDir }: Source, path: string): string {
+  const bytes = Buffer.from(path, 'latin1');
+  const text = bytes.toString('utf8');
+  const shown = text.length > 300 ? `${text.slice(0, 300)}…` : text;
+  // Clients choose the names.
+  return join(dataDir, shown).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
 interface Contents {
@@ -123,11 +168,11 @@ interface Contents {
   blocks: (string | null)[];
 }
 
-/** Null if the file is not at its place. */
-async function copyBlocks(file: string, place: string, sink: BackupSink): Promise<Contents | null> {
+/** Null if it is not a file any more. */
+async function copyBlocks(at: Buffer | string, sink: BackupSink): Promise<Contents | null> {
   // Without O_NONBLOCK, opening a pipe waits for its writer.
-  await using handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  if (!(await isAt(handle, place))) return null;
+  await using handle = await open(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  if (!(await handle.stat()).isFile()) return null;
   const blocks: (string | null)[] = [];
   let size = 0;
   const buffer = Buffer.alloc(maxBlockBytes);
@@ -140,12 +185,7 @@ async function copyBlocks(file: string, place: string, sink: BackupSink): Promis
   }
 }
 
-async function isAt(handle: FileHandle, place: string): Promise<boolean> {
-  return (await readlink(`/proc/self/fd/${handle.fd}`)) === place && (await handle.stat()).isFile();
-}
-
-async function copyFrozen({ dataDir, path, place }: Entry, mount: string, sink: BackupSink): Promise<Contents | null> {
-  const file = join(dataDir, path);
+async function copyFrozen({ dataDir, sink }: Source, at: Buffer, mount: string): Promise<Contents | null> {
   const clone = join(dataDir, cloneName);
   await rm(clone, { force: true });
   const folder = join(dataDir, 'file-shares');
@@ -153,9 +193,9 @@ async function copyFrozen({ dataDir, path, place }: Entry, mount: string, sink: 
     throw new BackupError(error.message, { cause: error });
   });
   try {
-    const isCloned = await succeeds(copyFile(file, clone, constants.COPYFILE_FICLONE_FORCE));
+    const isCloned = await succeeds(copyFile(at, clone, constants.COPYFILE_FICLONE_FORCE));
     if (isCloned) await thaw();
-    return isCloned ? await copyBlocks(clone, await realpath(clone), sink) : await copyBlocks(file, place, sink);
+    return await copyBlocks(isCloned ? clone : at, sink);
   } finally {
     await thaw();
     await rm(clone, { force: true });

@@ -10,6 +10,7 @@
  * Invariant: the manifest is written last and has a checksum, and it names each block by its hash. So a backup is either
  * complete or absent, and every changed bit is detected.
  */
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
 /** A backup that cannot be written or read. */
@@ -38,6 +39,8 @@ export interface SequenceCopy {
 export interface FileCopy {
   /** Relative to the data directory. */
   path: string;
+  /** Present: `path` and `link` have a character for each byte, because one of them is not UTF-8. */
+  encoding?: 'latin1';
   mode: number;
   uid: number;
   gid: number;
@@ -110,3 +113,16 @@ export function* blocksOf({ tables, files }: Manifest): Generator<string> {
   for (const { blocks } of tables) yield* blocks;
   for (const { blocks = [] } of files ?? []) for (const hash of blocks) if (hash !== null) yield hash;
 }
+
+/** The path and target of a link, which have a character for each byte, as they are stored. */
+export function namesOf(path: string, link?: string): Pick<FileCopy, 'path' | 'link' | 'encoding'> {
+  const [pathBytes, linkBytes] = [path, link ?? ''].map((text) => Buffer.from(text, 'latin1')) as [Buffer, Buffer];
+  if (!isUtf8(pathBytes) || !isUtf8(linkBytes)) {
+    return { path, encoding: 'latin1', ...(link === undefined ? {} : { link }) };
+  }
+  return { path: pathBytes.toString(), ...(link === undefined ? {} : { link: linkBytes.toString() }) };
+}
+
+/** The path of a stored file with a character for each byte. */
+export const pathBytesOf = ({ path, encoding }: FileCopy): string =>
+  Buffer.from(path, encoding ?? 'utf8').toString('latin1');

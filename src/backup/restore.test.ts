@@ -53,6 +53,22 @@ it.each(['../outside', '/etc/outside', 'volumes/../../outside', 'volumes//outsid
   },
 );
 
+it.each<[string, Partial<FileCopy>[]]>([
+  [
+    'through a link whose path has another encoding',
+    [{ path: 'volumes/\u00e9', link: '/etc' }, { path: 'volumes/\u00c3\u00a9/a' }],
+  ],
+  ['with characters that are cut to bytes', [{ path: '\u012e\u012e\u012foutside' }]],
+])('a backup that would write outside %s is refused', async (_, files) => {
+  const all = files.map((file) => ({
+    ...attributes,
+    path: '',
+    ...(file.link ? {} : { encoding: 'latin1' as const, blocks: [] }),
+    ...file,
+  }));
+  await expect(check({ files: all })).rejects.toThrow('outside of the data directory');
+});
+
 it('a backup whose configuration would be written elsewhere is refused', async () => {
   await expect(check({ name: '../outside.yaml' })).rejects.toThrow('outside of the data directory');
 });

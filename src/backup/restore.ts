@@ -5,31 +5,19 @@
  * moved to their places before the commit; `restoring/targets.json` names these places. So a restore that was interrupted
  * before it leaves an empty database, and the next restore removes what the interrupted one had moved.
  */
-import {
-  chmod,
-  chown,
-  type FileHandle,
-  lchown,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
 import { lstatSync } from 'node:fs';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
+import { removeTree } from '../platform/empty-folder.ts';
 import { withClient, withUnlimitedClient } from '../platform/with-client.ts';
 import { type BackupSource, syncFolder, writeNew } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
-import { BackupError, blocksOf, type FileCopy, type Manifest, maxBlockBytes } from './format.ts';
+import { BackupError, blocksOf, type Manifest, pathBytesOf } from './format.ts';
 import { type KeyOpener, openKeys } from './key-envelope.ts';
 import { createSchema, hasSchema, migrationLock, type Migrations, requireKnown } from './migrations.ts';
+import { writeFiles } from './restored-files.ts';
 
 /** Of connections to the database. */
 export const applicationName = 'cloudyard restore';
@@ -70,14 +58,24 @@ export async function checkBackup(options: RestoreOptions): Promise<Buffer | nul
  * @throws BackupError for a file that the restore would write outside of the data directory
  */
 function requireInside({ id, files, configuration }: Manifest): void {
-  const links = new Set((files ?? []).flatMap(({ path, link }) => (link === undefined ? [] : [path])));
+  // Bytes, because two texts of different encodings may be the same path.
+  const links = new Set((files ?? []).filter(({ link }) => link !== undefined).map(pathBytesOf));
+  const inside = new Set<string>();
   const isInside = (path: string) => {
-    const names = path.split('/');
-    const isRelative = names.every((name) => !['', '.', '..'].includes(name));
-    return isRelative && !names.some((_, at) => links.has(names.slice(0, at).join('/')));
+    for (let above = path; !inside.has(above); ) {
+      const end = above.lastIndexOf('/');
+      if (['', '.', '..'].includes(above.slice(end + 1)) || (above !== path && links.has(above))) return false;
+      if (end === -1) break;
+      above = above.slice(0, end);
+    }
+    // Of the next file of this folder, nothing else remains to be checked.
+    const end = path.lastIndexOf('/');
+    if (end !== -1) inside.add(path.slice(0, end));
+    return true;
   };
   const outside =
-    files?.find(({ path }) => !isInside(path))?.path ?? configuration.find(({ name }) => basename(name) !== name)?.name;
+    files?.find((file) => !isInside(pathBytesOf(file)))?.path ??
+    configuration.find(({ name }) => basename(name) !== name)?.name;
   if (outside === undefined) return;
   throw new BackupError(`backup ${id} has a file ${JSON.stringify(outside)} outside of the data directory`);
 }
@@ -132,7 +130,7 @@ export function restoreBackup(
     await Promise.all(folders.map(syncFolder));
     // If the outcome is unknown, the files stay: the next start or restore sees which it was (`finishInterrupted`).
     await client.query('commit');
-    await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+    await removeTree(join(dataDir, stagingFolder));
     await client.query('analyze');
   });
 }
@@ -174,8 +172,8 @@ async function interruptedTargets(dataDir: string): Promise<string[]> {
 
 /** Removes the files of a restore that did not commit. */
 async function removeInterrupted(dataDir: string): Promise<void> {
-  for (const target of await interruptedTargets(dataDir)) await rm(target, { recursive: true, force: true });
-  await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+  for (const target of await interruptedTargets(dataDir)) await removeTree(target);
+  await removeTree(join(dataDir, stagingFolder));
 }
 
 interface Move {
@@ -189,7 +187,7 @@ const placeOf = (path: string, dataDir: string) => join(dataDir, path.split('/',
 /** Writes the key file, the configuration and the files below `restoring/`. Returns where to move them. */
 async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, keys: Buffer | null): Promise<Move[]> {
   const staging = join(dataDir, stagingFolder);
-  await rm(staging, { recursive: true, force: true });
+  await removeTree(staging);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   // Not recursive: fails for a link.
   await mkdir(staging, { mode: 0o700 });
@@ -209,47 +207,16 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   await mkdir(join(staging, 'configuration'));
   for (const { name, text } of manifest.configuration) await writeFile(join(staging, 'configuration', name), text);
   moves.push({ from: join(staging, 'configuration'), to: join(dataDir, 'restored-configuration') });
-  for (const file of manifest.files ?? []) await writeCopy(join(staging, 'files'), file, source);
-  // Directories last, because writing into one changes its time.
-  for (const file of [...(manifest.files ?? [])].reverse())
-    await setAttributes(join(staging, 'files', file.path), file);
+  await writeFiles(join(staging, 'files'), manifest.files ?? [], source);
   for (const name of await readdir(join(staging, 'files'))) {
     moves.push({ from: join(staging, 'files', name), to: join(dataDir, name) });
   }
   return moves;
 }
 
-async function writeCopy(folder: string, file: FileCopy, source: BackupSource): Promise<void> {
-  const path = join(folder, file.path);
-  if (file.link !== undefined) return symlink(file.link, path);
-  if (!file.blocks) return void (await mkdir(path, { recursive: true }));
-  await mkdir(dirname(path), { recursive: true });
-  await using handle = await open(path, 'wx', 0o600);
-  for (const [i, hash] of file.blocks.entries()) {
-    if (hash !== null) await writeAt(handle, await source.block(hash), i * maxBlockBytes);
-  }
-  await handle.truncate(file.size);
-  await handle.sync();
-}
-
-/** One write of a nearly full disk may write a part only. */
-async function writeAt(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    done += (await handle.write(bytes, done, undefined, position + done)).bytesWritten;
-  }
-}
-
-async function setAttributes(path: string, { mode, uid, gid, link, mtimeMs }: FileCopy): Promise<void> {
-  const isRoot = process.getuid?.() === 0;
-  if (link !== undefined) return isRoot ? lchown(path, uid, gid) : undefined;
-  if (isRoot) await chown(path, uid, gid);
-  await chmod(path, mode);
-  await utimes(path, mtimeMs / 1000, mtimeMs / 1000);
-}
-
 /** Removes the staging folder of a restore that committed. Returns false if it did not, because the database is empty. */
 export async function finishInterrupted(dataDir: string, connection: ConnectionOptions): Promise<boolean> {
   const isCommitted = await withClient({ ...connection, application_name: applicationName }, hasSchema);
-  if (isCommitted) await rm(join(dataDir, stagingFolder), { recursive: true, force: true });
+  if (isCommitted) await removeTree(join(dataDir, stagingFolder));
   return isCommitted;
 }

@@ -139,7 +139,7 @@ function createWait(now: () => Date): (last: Date | null) => number {
 
 /** Makes the backup. Returns its id. */
 async function backUp(
-  { settings, connection }: ScheduledBackupDeps,
+  { settings, connection, log }: ScheduledBackupDeps,
   store: BackupDirectory,
   client: pg.Client,
   signal: AbortSignal,
@@ -153,7 +153,10 @@ async function backUp(
       return store.putBlock(plain);
     },
   };
-  const files = (to: BackupSink) => copyFiles(settings.dataDir, to);
+  const files = (to: BackupSink) =>
+    copyFiles(settings.dataDir, to, (path) =>
+      log.warn({ path }, 'a folder of a share is too deep: its contents are not in the backup'),
+    );
   const options = backupOptions(settings, connection, 'schedule', withData ? files : null);
   return (await writeBackup(client, options, sink)).id;
 }

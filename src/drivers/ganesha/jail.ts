@@ -23,7 +23,7 @@ import { join } from 'node:path';
 import { run } from '../command.ts';
 import type { Command } from '../confined.ts';
 import { sizeOf, writeDurably } from '../durable-files.ts';
-import { emptyFolder } from '../empty-folder.ts';
+import { emptyFolder } from '../../platform/empty-folder.ts';
 import type { Layout } from './layout.ts';
 import { mounts } from './mounts.ts';
 

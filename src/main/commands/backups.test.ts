@@ -36,6 +36,17 @@ it('the data of tenants is that of a worker, and a data directory without any is
   expect(stdout).toMatch(/^\S+\tcommand\t.*\t1\t-$/m);
 });
 
+it('a folder whose contents are too deep to be copied is named, and the status is not that of a success', async () => {
+  const worker = join(folder, 'deep');
+  mkdirSync(join(worker, 'file-shares/mounts/plain', ...Array<string>(510).fill('d')), { recursive: true });
+  const backup = run(['backup', '--with-data', '--data-dir', worker, '--to', join(folder, 'deep-backup')]);
+  await expect(backup).rejects.toThrow(
+    /complete except for the contents of \S+plain\/d\/d\S+: .* more than 500 folders/,
+  );
+  const { stdout } = await run(['restore', '--dry-run', '--from', join(folder, 'deep-backup')]);
+  expect(stdout).toMatch(/^backup \S+ is complete/);
+});
+
 it('a small backup is not of size 0', async () => {
   expect((await run(['backup', '--to', join(folder, 'other')])).stderr).toMatch(
     /; [1-9]\d* KiB written in \d+\.\d s$/m,

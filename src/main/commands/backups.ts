@@ -45,7 +45,8 @@ const backup = command({
       // inherit it, and a server may use it afterwards.
       lowerPriority();
       const sink = to === '-' ? backupStream(process.stdout) : await openBackupDirectory(folder);
-      const files = (target: BackupSink) => copyFiles(dataDir, target);
+      const omitted: string[] = [];
+      const files = (target: BackupSink) => copyFiles(dataDir, target, (path) => omitted.push(path));
       const options = backupOptions(settings, connection, 'command', withData ? files : null);
       const manifest = await makeBackup(options, sink);
       const place = to === '-' ? 'on standard output' : `in ${folder}`;
@@ -54,6 +55,7 @@ const backup = command({
         `backup ${manifest.id} ${place}: ${contentsOf(manifest)}; ${sizeText(sink.written())} written in ${seconds} s`,
       );
       if (!manifest.keys) note(withoutKeys(settings));
+      if (omitted.length > 0) throw new Error(withoutContents(omitted));
     });
   },
 });
@@ -108,6 +110,15 @@ function withoutKeys({ keyFile, backup }: Settings): string {
   return (
     `the keys are not in the backup: set CLOUDYARD_BACKUP_PASSPHRASE_FILE or CLOUDYARD_BACKUP_AGE_RECIPIENT, ` +
     `or store ${keyFile} in another place`
+  );
+}
+
+function withoutContents(omitted: string[]): string {
+  const others = omitted.length - 1;
+  const more = others > 0 ? ` and of ${others} other ${others === 1 ? 'folder' : 'folders'}` : '';
+  return (
+    `the backup is complete except for the contents of ${omitted[0]}${more}: ` +
+    'they are in more than 500 folders; copy them yourself'
   );
 }
 

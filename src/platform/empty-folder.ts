@@ -5,11 +5,9 @@
  * replaces the folder by a symbolic link during the removal makes root remove files of the host. Here each path is a name in a folder
  * that is open, and a folder is opened without following links.
  */
-import { constants, type FileHandle, open, readdir, rmdir, unlink } from 'node:fs/promises';
-import { succeeds } from '../platform/succeeds.ts';
-
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-const openFolder = (path: string | Buffer) => open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+import { type FileHandle, rmdir, unlink } from 'node:fs/promises';
+import { inFolder, namesIn, openFolder } from './open-folder.ts';
+import { succeeds } from './succeeds.ts';
 
 /** Files that clients move or create meanwhile may stay. @throws Error of the system call if the folder cannot be read */
 export async function emptyFolder(path: string): Promise<void> {
@@ -17,11 +15,20 @@ export async function emptyFolder(path: string): Promise<void> {
   await emptyOpen(folder);
 }
 
-async function emptyOpen({ fd }: FileHandle): Promise<void> {
-  const place = `/proc/self/fd/${fd}`;
-  // Names are bytes: clients need not encode them in UTF-8.
-  for (const name of await readdir(place, { encoding: 'buffer' })) {
-    const path = Buffer.concat([Buffer.from(`${place}/`), name]);
+/** As `rm -rf`, for paths of any length and names of any bytes. */
+export async function removeTree(path: string): Promise<void> {
+  const code = await unlink(path).then(
+    () => 'ENOENT',
+    (error: NodeJS.ErrnoException) => error.code,
+  );
+  if (code === 'ENOENT' || code === 'ENOTDIR') return;
+  await emptyFolder(path);
+  await rmdir(path);
+}
+
+async function emptyOpen(folder: FileHandle): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    const path = inFolder(folder, name);
     if (!(await succeeds(unlink(path)))) await removeFolder(path);
   }
 }
