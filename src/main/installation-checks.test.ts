@@ -50,6 +50,19 @@ it('an installation without problems passes', async () => {
   expect(await failed()).toEqual({});
 });
 
+it('a lock that the checks wait for is reported with its holder', async () => {
+  const holder = new pg.Client({ connectionString: url, application_name: 'psql' });
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query('begin; lock table secrets');
+  const { rows } = await holder.query('select pg_backend_pid() as pid');
+  expect(await failed()).toEqual({
+    database: expect.stringMatching(
+      new RegExp(`waited 3 s for a lock of process ${rows[0].pid} \\(psql\\) \\| .*where pid = ${rows[0].pid}'`),
+    ),
+  });
+}, 20_000);
+
 it('a data directory that the first start has yet to create is not a problem', async () => {
   const dataDir = join(folder, 'not', 'yet');
   expect(await failed({ CLOUDYARD_DATA_DIR: dataDir })).toEqual({});

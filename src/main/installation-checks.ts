@@ -13,19 +13,17 @@ import { runChild } from '../platform/child-process.ts';
 import { dayMs } from '../platform/clock.ts';
 import { decryptState, findRow } from '../platform/acme/store.ts';
 import type { Db } from '../platform/db.ts';
-import { shortageOf } from '../platform/db-errors.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { connectionToRunning } from '../platform/embedded-postgres.ts';
-import { connectionProblem, queryTimeoutMs, sharedSessions, sharesSessions } from '../platform/pooler.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
-import { withClient } from '../platform/with-client.ts';
 import { checkAuthority } from '../resources/registries/token-server/authority.ts';
 import { readGroups } from '../resources/sign-in/groups.ts';
 import { migrations } from './backups.ts';
+import { asSuperuser, withCheckedDatabase } from './checked-database.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
 import type { Finding } from './finding.ts';
 import { program } from './program.ts';
@@ -179,20 +177,7 @@ async function checkDatabase(settings: Settings): Promise<Finding[]> {
     const detail = 'the embedded PostgreSQL is not running, so nothing in the database was checked';
     return [{ name, ok: true, detail }];
   }
-  const limits = { connectionTimeoutMillis: 5000, query_timeout: queryTimeoutMs };
-  const config = { ...connection, ...limits, application_name: 'cloudyard doctor' };
-  const check = async (client: pg.Client): Promise<Finding[]> => {
-    if (!(await sharesSessions(client, config))) return checksIn(client, settings);
-    return [{ name, ok: false, detail: sharedSessions, remedy: `${program} doctor    # when you have set it` }];
-  };
-  return withClient(config, check).catch((error: Error) => {
-    const detail = `cannot be checked: ${connectionProblem(error)}`;
-    const remedy =
-      shortageOf(error) === 'has too many connections'
-        ? asSuperuser('show max_connections', '; raise it with alter system, then restart PostgreSQL')
-        : `${program} doctor    # when PostgreSQL answers`;
-    return [{ name, ok: false, detail, remedy }];
-  });
+  return withCheckedDatabase(connection, (client) => checksIn(client, settings));
 }
 
 async function checksIn(client: pg.Client, settings: Settings): Promise<Finding[]> {
@@ -218,9 +203,6 @@ async function checkClockOf(client: pg.Client): Promise<Finding> {
   return { name: 'clock of PostgreSQL', ok, detail, remedy: asRoot('timedatectl set-ntp true') };
 }
 
-/** The role of Cloudyard may not change settings of the server. */
-const asSuperuser = (statement: string, then = '') =>
-  `runuser -u postgres -- psql -c '${statement}'    # as root, on the host of PostgreSQL${then}`;
 const restart = '; then restart PostgreSQL';
 
 /** Settings that lose acknowledged changes, or that text of clients does not fit into. */
