@@ -957,6 +957,7 @@ CREATE INDEX "snapshots_unconverged" ON "snapshots" USING btree ("region_id") WH
 CREATE INDEX "subnets_project" ON "subnets" USING btree ("project_id","region_id","created_at","id");
 CREATE INDEX "subnets_network" ON "subnets" USING btree ("network_id","created_at");
 CREATE INDEX "tokens_client" ON "tokens" USING btree ("client_id") WHERE "tokens"."revoked_at" is null and "tokens"."identity" is null;
+CREATE INDEX "tokens_client_id" ON "tokens" USING btree ("client_id","id");
 CREATE INDEX "tokens_identity" ON "tokens" USING btree ("identity") WHERE "tokens"."identity" is not null;
 CREATE INDEX "user_action_deliveries_pending" ON "user_action_deliveries" USING btree ("subscription_id","next_attempt_at","entry_id") WHERE "user_action_deliveries"."state" = 'pending';
 CREATE INDEX "volumes_project" ON "volumes" USING btree ("project_id","region_id","created_at","id");

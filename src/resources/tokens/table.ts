@@ -27,6 +27,8 @@ export const tokens = pgTable(
   },
   (t) => [
     index('tokens_client').on(t.clientId).where(sql`${t.revokedAt} is null and ${t.identity} is null`),
+    // For the list of a client: its revoked tokens stay.
+    index('tokens_client_id').on(t.clientId, t.id),
     index('tokens_identity').on(t.identity).where(sql`${t.identity} is not null`),
   ],
 );

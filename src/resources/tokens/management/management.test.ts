@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { useCloudyard } from '../../../../test/harness.ts';
 
 const path = '/cloudyard/v1/tokens';
@@ -165,6 +165,29 @@ describe('the list of tokens', () => {
     ]);
     expect((await cloud.get(`${path}?state=unknown`, { token })).status).toBe(400);
     cloud.clock.set(null);
+  });
+
+  it('reads the tokens of the client only', async () => {
+    const [{ token }, { clientId }] = [await cloud.newClient(), await cloud.newClient()];
+    await cloud.db.$client.query(
+      `insert into tokens (key_id, secret_hash, client_id, name, role, created_at, revoked_at)
+       select 'many-' || n, '', $1, 'many', 'reader', now(), now() from generate_series(1, 20000) n`,
+      [clientId],
+    );
+    await cloud.db.$client.query('analyze tokens');
+    const query = vi.spyOn(cloud.db.$client, 'query');
+    expect((await cloud.get(path, { token })).body.count).toBe(1);
+    const sent = query.mock.calls.map(([statement]) => statement as unknown as { text: string; values: unknown[] });
+    query.mockRestore();
+    const lists = sent.filter(({ text }) => text?.includes('from "tokens"'));
+    expect(lists).not.toEqual([]);
+    for (const { text, values } of lists) {
+      const { rows } = await cloud.db.$client.query(`explain (analyze, costs off, timing off) ${text}`, values);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      expect(plan).toContain('tokens_client_id');
+      expect(plan).not.toContain('Rows Removed by Filter');
+    }
+    await cloud.db.$client.query('delete from tokens where client_id = $1', [clientId]);
   });
 
   it('shows the last use, which no request writes', async () => {

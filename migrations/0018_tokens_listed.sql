@@ -1,0 +1,1 @@
+CREATE INDEX "tokens_client_id" ON "tokens" USING btree ("client_id","id");
