@@ -262,7 +262,7 @@ const reasons: Record<string, string> = {
 };
 
 /** Runs `work`; system errors become a BackupError that names the folder. */
-async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export async function explained<T>(folder: string, work: () => Promise<T>, done = 'written'): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -270,6 +270,6 @@ async function explained<T>(folder: string, work: () => Promise<T>): Promise<T> 
     if (error instanceof BackupError || code === undefined) throw error;
     const isFile = code === 'EEXIST' && syscall === 'mkdir';
     const reason = reasons[isFile ? 'ENOTDIR' : code] ?? code;
-    throw new BackupError(`the backup cannot be written to ${folder}: ${reason}`, { cause: error });
+    throw new BackupError(`the backup cannot be ${done} to ${folder}: ${reason}`, { cause: error });
   }
 }

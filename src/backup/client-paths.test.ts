@@ -122,10 +122,12 @@ it('leave nothing after a restore that failed', async () => {
   const target = join(folder, 'failed');
   const last = manifest.files!.find(({ path }) => path === `${share}/z`)!.blocks![0];
   const block = async (hash: string) => {
-    if (hash === last) throw new Error('the disk is full');
+    if (hash === last) throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
     return store.block(hash);
   };
-  await expect(restoreInto(target, manifest, { block })).rejects.toThrow('the disk is full');
+  await expect(restoreInto(target, manifest, { block })).rejects.toThrow(
+    `the backup cannot be restored to ${target}: the disk is full`,
+  );
   expect(execFileSync('ls', ['-A', target]).toString()).toBe('');
 });
 

@@ -12,7 +12,7 @@ import type pg from 'pg';
 import type { ConnectionOptions } from '../platform/db.ts';
 import { removeTree } from '../platform/empty-folder.ts';
 import { withClient, withUnlimitedClient } from '../platform/with-client.ts';
-import { type BackupSource, syncFolder, writeNew } from './block-store.ts';
+import { type BackupSource, explained, syncFolder, writeNew } from './block-store.ts';
 import { loadTables, setSequences } from './database-copy.ts';
 import { BackupError, blocksOf, type Manifest, pathBytesOf } from './format.ts';
 import { type KeyOpener, openKeys } from './key-envelope.ts';
@@ -207,7 +207,7 @@ async function stage({ manifest, source, dataDir, keyFile }: RestoreOptions, key
   await mkdir(join(staging, 'configuration'));
   for (const { name, text } of manifest.configuration) await writeFile(join(staging, 'configuration', name), text);
   moves.push({ from: join(staging, 'configuration'), to: join(dataDir, 'restored-configuration') });
-  await writeFiles(join(staging, 'files'), manifest.files ?? [], source);
+  await explained(dataDir, () => writeFiles(join(staging, 'files'), manifest.files ?? [], source), 'restored');
   for (const name of await readdir(join(staging, 'files'))) {
     moves.push({ from: join(staging, 'files', name), to: join(dataDir, name) });
   }
