@@ -1,4 +1,4 @@
-/** Encodes ONC RPC calls and their parameters. Source: RFC 4506 (XDR), RFC 5531 (ONC RPC). */
+/** Encodes parameters of ONC RPC calls. Source: RFC 4506 (XDR). */
 
 /** Numbers of 32 bits. */
 export function words(...values: number[]): Buffer {
@@ -11,9 +11,4 @@ export function words(...values: number[]): Buffer {
 export function opaque(data: Buffer | string): Buffer {
   const bytes = Buffer.from(data);
   return Buffer.concat([words(bytes.length), bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
-}
-
-/** A call as the only fragment of a record, as TCP transports it. */
-export function recordOf(call: Buffer): Buffer {
-  return Buffer.concat([words(0x8000_0000 + call.length), call]);
 }

@@ -6,7 +6,7 @@
  */
 import { opaque, words } from '../xdr.ts';
 import type { ServerSettings } from './configuration.ts';
-import { call } from './rpc.ts';
+import { call } from '../rpc.ts';
 
 /** rpcbind's local socket: registrations made by root over it are owned by root, as Ganesha's are. */
 const SOCKET = '/run/rpcbind.sock';

@@ -16,7 +16,7 @@ import { succeeds } from '../../platform/succeeds.ts';
 import { confined } from '../confined.ts';
 import { holderOf, listenersOn } from '../ports.ts';
 import type { Layout } from './layout.ts';
-import { callNull, PORTMAPPER } from './rpc.ts';
+import { callNull, PORTMAPPER } from '../rpc.ts';
 
 /** For port 111, and for the change to the account `_rpc`. */
 const CAPABILITIES = ['net_bind_service', 'setuid', 'setgid', 'chown'];

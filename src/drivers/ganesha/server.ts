@@ -35,7 +35,7 @@ import { ensureDurably } from '../durable-files.ts';
 import type { Jail } from './jail.ts';
 import type { Layout } from './layout.ts';
 import { type Reload, readReload } from './reload-log.ts';
-import { callNull, NFS4 } from './rpc.ts';
+import { callNull, NFS4 } from '../rpc.ts';
 import { keepRegistered } from './registrations.ts';
 import { type Rpcbind, rpcbindFor } from './rpcbind.ts';
 import { removeStaleRegistrations } from './stale-registrations.ts';

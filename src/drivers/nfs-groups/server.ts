@@ -19,7 +19,7 @@ import { confined } from '../confined.ts';
 import { writeDurably } from '../durable-files.ts';
 import { reloadGanesha } from '../ganesha/server.ts';
 import type { Reload } from '../ganesha/reload-log.ts';
-import { callNull, NFS4 } from '../ganesha/rpc.ts';
+import { callNull, NFS4 } from '../rpc.ts';
 import { renderClientConf, renderGroup, type GroupSettings } from './configuration.ts';
 import { exportSizes, probeExports } from './probe.ts';
 import type { PublishedShare } from './share-state.ts';
