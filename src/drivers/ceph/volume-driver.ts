@@ -10,7 +10,7 @@ import type { VolumeDriver } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
 import { clusterHealth, poolSpace } from './commands.ts';
 import { imagesOf } from './images.ts';
-import { createLongCalls } from './long-calls.ts';
+import { createLongCalls } from '../long-calls.ts';
 import { createTrash } from './trash.ts';
 import * as volumes from './volumes.ts';
 
@@ -30,7 +30,6 @@ export interface CephVolumeOptions {
   busySeconds?: number;
 }
 
-const COPY_WAIT_MS = 2000;
 const MAX_ANCESTORS = 8;
 const CHECK_SECONDS = 10;
 
@@ -46,7 +45,7 @@ export function createCephVolumeDriver(options: CephVolumeOptions): VolumeDriver
   const images = imagesOf(bridge, pool);
   const store: volumes.VolumeStore = {
     images,
-    longCalls: createLongCalls(options.copyWaitMs ?? COPY_WAIT_MS),
+    longCalls: createLongCalls(options.copyWaitMs),
     maxAncestors: options.maxAncestors ?? MAX_ANCESTORS,
   };
   const inTurn = oneAtATime();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Images } from './images.ts';
-import { createLongCalls } from './long-calls.ts';
+import { createLongCalls } from '../long-calls.ts';
 import { quarantineVolume } from './volumes.ts';
 
 it('a volume is not renamed while it is being reverted, and nothing of the revert is left for its id', async () => {

@@ -19,7 +19,7 @@ import { DriverError } from '../driver.ts';
 import { checkedId } from '../id-files.ts';
 import type { DesiredSnapshot, DesiredVolume, ObservedSnapshot, ObservedVolume } from '../volume.ts';
 import type { Image, Images } from './images.ts';
-import type { LongCalls } from './long-calls.ts';
+import type { LongCalls } from '../long-calls.ts';
 
 export interface VolumeStore {
   images: Images;

@@ -1,6 +1,6 @@
 /**
- * Copies images. With reflinks a copy takes milliseconds; otherwise the allocated data is copied, which may take hours. So a
- * copy runs in the background, and callers wait briefly and call again.
+ * Copies images. With reflinks a copy takes milliseconds; otherwise the allocated data is copied, which may take hours
+ * (long-calls.ts).
  *
  * Invariant: at most one copy to a path runs at a time. It replaces the file at the path when it is complete and durable; an
  * interrupted copy (`cancel`, a crash) leaves that file unchanged. Small and big images have separate queues, so that a big
@@ -9,10 +9,10 @@
 import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
 import { onHost, refuseAborted, run } from '../command.ts';
-import { endsWithin } from '../ends-within.ts';
 import { limited } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
 import { replaceFile } from '../durable-files.ts';
+import { createLongCalls } from '../long-calls.ts';
 import { extend } from './layout.ts';
 
 interface Copy {
@@ -22,97 +22,58 @@ interface Copy {
   bytes: number;
 }
 
-interface Running {
-  from: string;
-  /** The file that it writes. */
-  unfinished?: string;
-  done: Promise<void>;
-  controller: AbortController;
-}
-
-const WAIT_MS = 2000;
 const SMALL_BYTES = 256 * 1024 ** 2;
 const CONCURRENT = { small: 8, big: 4 };
 
 /** `reflinks`: whether the filesystem supports them; null: not known. `waitMs`: how long `copy` waits. */
-export function createCopies(reflinks: () => Promise<boolean | null>, waitMs = WAIT_MS) {
-  const running = new Map<string, Running>();
+export function createCopies(reflinks: () => Promise<boolean | null>, waitMs?: number) {
+  const calls = createLongCalls(waitMs);
   const queues = { small: limited(CONCURRENT.small), big: limited(CONCURRENT.big) };
+  /** The file that is read and the unfinished one that is written, by the path of the copy. */
+  const written = new Map<string, [from: string, unfinished: string]>();
 
-  const start = (wanted: Copy): Running => {
-    const controller = new AbortController();
-    const done = (async (): Promise<void> => {
-      const mayClone = (await reflinks()) ?? true;
-      const queue = mayClone || (await allocated(wanted.from)) <= SMALL_BYTES ? queues.small : queues.big;
-      const onWrite = (unfinished: string) => void (mine.unfinished = unfinished);
-      await queue(() => perform(wanted, mayClone, controller.signal, onWrite));
-    })();
-    // The next call reports the failure; there may be none for a while.
-    done.catch(() => undefined);
-    const mine: Running = { from: wanted.from, done, controller };
-    running.set(wanted.to, mine);
-    return mine;
-  };
-
-  /** Stops and discards the copy to a path, if there is one. */
-  const cancel = async (to: string): Promise<void> => {
-    const mine = running.get(to);
-    if (!mine) return;
-    mine.controller.abort();
-    await mine.done.catch(() => undefined);
-    if (running.get(to) === mine) running.delete(to);
+  const perform = async ({ from, to, bytes }: Copy, cancelled: AbortSignal): Promise<void> => {
+    const mayClone = (await reflinks()) ?? true;
+    const inTurn = mayClone || (await allocated(from)) <= SMALL_BYTES ? queues.small : queues.big;
+    const write = async (unfinished: string) => {
+      written.set(to, [from, unfinished]);
+      if (!mayClone || !(await cloned(from, unfinished))) {
+        // A child process, because Node's copy fills holes and cannot be interrupted.
+        const args = ['--reflink=never', '--sparse=auto', '--', from, unfinished];
+        await run('cp', args, { signal: cancelled, timeout: 0 });
+      }
+      await extend(unfinished, bytes);
+      refuseAborted(cancelled);
+    };
+    await inTurn(async () => {
+      refuseAborted(cancelled);
+      await replaceFile(to, write).finally(() => written.delete(to));
+    });
   };
 
   return {
-    cancel,
+    /** Stops and discards the copy to a path, if there is one. */
+    cancel: calls.cancel,
+    cancelAll: calls.cancelAll,
     /** Starts a copy, or waits for the running one. Returns whether it is complete. @throws DriverError if it failed */
     async copy(wanted: Copy, signal: AbortSignal): Promise<boolean> {
       const { from, to } = wanted;
-      const earlier = running.get(to);
-      if (earlier && earlier.from !== from) await cancel(to);
-      const mine = running.get(to) ?? start(wanted);
-      try {
-        if (!(await endsWithin(mine.done, waitMs, signal))) return false;
-      } catch (err) {
-        if (!signal.aborted && running.get(to) === mine) running.delete(to);
-        throw err;
-      }
-      running.delete(to);
-      return true;
+      if (!calls.has(to, from)) await calls.cancel(to);
+      return calls.run(to, from, (_onProgress, cancelled) => perform(wanted, cancelled), signal);
     },
-    /** How much of the copy to a path is done; null if none runs, or it has not started to write. */
+    /** How much of the copy to a path is done; null if none is being written. */
     async progress(to: string): Promise<Progress | null> {
-      const { from, unfinished } = running.get(to) ?? {};
-      if (from === undefined || unfinished === undefined) return null;
-      const sizes = await Promise.all([allocated(unfinished), allocated(from)]).catch(() => null);
+      const files = written.get(to);
+      const sizes = files && (await Promise.all(files.map(allocated)).catch(() => undefined));
+      if (!sizes) return null;
+      const [totalBytes = 0, doneBytes = 0] = sizes;
       // Another filesystem may store the same data in more blocks.
-      return sizes && { doneBytes: Math.min(...sizes), totalBytes: sizes[1] };
-    },
-    async cancelAll(): Promise<void> {
-      await Promise.all([...running.keys()].map(cancel));
+      return { doneBytes: Math.min(doneBytes, totalBytes), totalBytes };
     },
   };
 }
 
 export type Copies = ReturnType<typeof createCopies>;
-
-async function perform(
-  { from, to, bytes }: Copy,
-  mayClone: boolean,
-  signal: AbortSignal,
-  onWrite: (unfinished: string) => void,
-): Promise<void> {
-  refuseAborted(signal);
-  await replaceFile(to, async (unfinished) => {
-    onWrite(unfinished);
-    if (!mayClone || !(await cloned(from, unfinished))) {
-      // A child process, because Node's copy fills holes and cannot be interrupted.
-      await run('cp', ['--reflink=never', '--sparse=auto', '--', from, unfinished], { signal, timeout: 0 });
-    }
-    await extend(unfinished, bytes);
-    refuseAborted(signal);
-  });
-}
 
 /** Returns false if the file cannot be cloned but a plain copy may succeed. */
 export async function cloned(from: string, to: string): Promise<boolean> {
