@@ -6,7 +6,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { uptime } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Db, openUnboundedPool } from '../platform/db.ts';
@@ -15,7 +14,7 @@ import type { ShutdownMode } from '../platform/shutdown-mode.ts';
 import * as store from './agent-store.ts';
 import type { Incarnation } from './agent-store.ts';
 import { type Lease, removeFile, renewMsOf, startLease } from './lease.ts';
-import { hostFolder, type HostPart, leaseFileName, type RegionView } from './part.ts';
+import { type HostPart, leaseFileOf, type RegionView } from './part.ts';
 import { runSession, type SessionOptions } from './session.ts';
 import { hostsOfRegion, stopMarginSeconds } from './store.ts';
 import type { AppliedStates, HostReport } from './table.ts';
@@ -35,9 +34,6 @@ export interface AgentOptions extends Pick<SessionOptions, 'db' | 'keyring' | 'l
 
 const retryMs = 300;
 const endsByItself = 'the lease ends by itself';
-
-/** The file described at `leaseFileName`. */
-export const leaseFileOf = (dataDir: string) => join(dataDir, hostFolder, leaseFileName);
 
 /** Takes the lease of the host, and starts to serve. @throws if another agent has this name, or another host its address */
 export async function startAgent(options: AgentOptions) {

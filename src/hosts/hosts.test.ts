@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { DriverError } from '../errors/driver-error.ts';
 import { transaction } from '../platform/db.ts';
 import { createKeyring } from '../platform/encryption.ts';
-import { leaseFileOf } from './agent.ts';
+import { leaseFileOf } from './part.ts';
 import { claimPublishing } from './store.ts';
 import { eventually, movableClock, openRegion } from './test-region.ts';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { leaseFileOf } from './agent.ts';
+import { leaseFileOf } from './part.ts';
 import { eventually, openRegion } from './test-region.ts';
 
 it('a host keeps its name while its agent is replaced, although another machine waits for the name', async (t) => {

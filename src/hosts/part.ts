@@ -6,6 +6,7 @@
  * `stopServing` when the lease is lost, the agent stops, or a part has failed for the time of a lease, after which the agent
  * begins with `start` again.
  */
+import { join } from 'node:path';
 import type { RegionStorage } from '../drivers/kind.ts';
 import type { DriverError } from '../errors/driver-error.ts';
 import type { DriverStatus } from '../platform/driver-status.ts';
@@ -129,12 +130,13 @@ export interface Publisher<State> {
   readings<Readings>(): Promise<Map<string, Readings>>;
 }
 
+/** The folder of the agent in the data directory. */
+export const agentFolder = (dataDir: string) => join(dataDir, 'host');
+
 /**
  * The file that says until when this host may hold addresses: a number, in seconds of the first field of `/proc/uptime`. The
  * agent replaces it with each renewal, and removes it when the host must not hold addresses: before it has converged, when it
  * is drained, and after it lost its lease. A missing file means no. keepalived's check and everything else that must stop
  * when the agent was killed or hangs compares it with `/proc/uptime`, which no change of the clock affects.
  */
-export const leaseFileName = 'lease';
-/** The folder of the agent in the data directory. */
-export const hostFolder = 'host';
+export const leaseFileOf = (dataDir: string) => join(agentFolder(dataDir), 'lease');

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
-import { leaseFileOf } from '../../src/hosts/agent.ts';
+import { leaseFileOf } from '../../src/hosts/part.ts';
 import { createPublishers } from '../../src/hosts/publisher.ts';
 import { claimPublishing, listHosts } from '../../src/hosts/store.ts';
 import { connect } from '../../src/platform/db.ts';

@@ -6,7 +6,6 @@
  */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { uptime } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
 import { findHaproxy } from '../../src/drivers/haproxy/detect.ts';
@@ -15,7 +14,7 @@ import { memberRules } from '../../src/drivers/haproxy/test-host.ts';
 import { balancerParts } from '../../src/drivers/keepalived/balancer-parts.ts';
 import { loadBalancerPart } from '../../src/hosts/load-balancers.ts';
 import type { DesiredLoadBalancer } from '../../src/drivers/load-balancer.ts';
-import { hostFolder, type HostPart, leaseFileName, type RegionView } from '../../src/hosts/part.ts';
+import { agentFolder, type HostPart, leaseFileOf, type RegionView } from '../../src/hosts/part.ts';
 
 export interface BalancerHostOptions {
   dataDir: string;
@@ -34,8 +33,8 @@ export type BalancerHostCommand =
 const options = JSON.parse(process.argv[2]!) as BalancerHostOptions;
 const { dataDir, apiUrl, leaseSeconds, states } = options;
 const log = pino({ level: 'info' }, pino.destination(2));
-const leaseFile = join(dataDir, hostFolder, leaseFileName);
-mkdirSync(join(dataDir, hostFolder), { recursive: true });
+const leaseFile = leaseFileOf(dataDir);
+mkdirSync(agentFolder(dataDir), { recursive: true });
 
 /** Its successor renews the lease. */
 const handOverSeconds = 60;

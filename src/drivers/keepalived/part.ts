@@ -11,11 +11,11 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  agentFolder,
   canHandOver,
   eligibleHosts,
-  hostFolder,
   type HostPart,
-  leaseFileName,
+  leaseFileOf,
   type RegionView,
 } from '../../hosts/part.ts';
 import type { DriverStatus } from '../../platform/driver-status.ts';
@@ -61,7 +61,7 @@ const RELOAD_EVERY_MS = 300;
 /** Begins to check the services at once, and holds nothing before `serve`. */
 export function createMovingAddresses(options: MovingAddressesOptions): MovingAddresses {
   const { dataDir, log, connections, program = findProgram('keepalived') } = options;
-  const folder = join(dataDir, hostFolder, 'keepalived');
+  const folder = join(agentFolder(dataDir), 'keepalived');
   const leaseCheck = join(folder, 'check-lease');
   const health = watchServices(options.checks, (service, isUp) => {
     if (isUp) log.info({ service }, 'a service is up again');
@@ -86,7 +86,7 @@ export function createMovingAddresses(options: MovingAddressesOptions): MovingAd
       routers.setRegion(region);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       // The keepalived of an earlier agent may execute it at this moment, so it is not written in place.
-      await replaceText(leaseCheck, renderLeaseCheck(join(dataDir, hostFolder, leaseFileName)));
+      await replaceText(leaseCheck, renderLeaseCheck(leaseFileOf(dataDir)));
       chmodSync(leaseCheck, 0o700);
       // An agent that was killed during a hand-over left it.
       await hold.release();
