@@ -12,6 +12,7 @@ import { onHost, refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { removeUnfinished, replaceFile, sizeOf } from '../durable-files.ts';
 import { idsIn, removeDurably } from '../id-files.ts';
+import { orNone } from '../../platform/or-none.ts';
 import { oneAtATime } from '../../platform/turns.ts';
 import type {
   DesiredSnapshot,
@@ -101,11 +102,7 @@ export function createDiskDriver({ dataDir, withoutReflinks = false, copyWaitMs 
 
 /** Null without the folder. Not the number of the device, which may be another one when the filesystem is mounted again. */
 async function inodeOf(folder: string): Promise<number | null> {
-  const found = await stat(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  return found && found.ino;
+  return (await stat(folder).catch(orNone(null)))?.ino ?? null;
 }
 
 function unmounted(folder: string): DriverError {

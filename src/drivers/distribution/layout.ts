@@ -17,6 +17,7 @@ import {
   runtimeFolder,
 } from '../confined.ts';
 import { DriverError } from '../driver.ts';
+import { orNone } from '../../platform/or-none.ts';
 import { digestGrammar, repositoryGrammar, tagGrammar } from '../registry.ts';
 
 export type Layout = ReturnType<typeof layoutIn>;
@@ -136,17 +137,6 @@ export async function makeFolders(layout: Layout): Promise<void> {
 /** The names in a folder; empty if the folder does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(orNone([]));
-}
-
-/**
- * Converts the error of a missing file to `none`. Other errors (a broken disk, a lost mount) are not an answer: a link that
- * exists would count as removed.
- */
-export function orNone<T>(none: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return none;
-    throw error;
-  };
 }
 
 /** Whether anything was ever pushed to this host. */

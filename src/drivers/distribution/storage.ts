@@ -9,10 +9,11 @@ import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orNone } from '../../platform/or-none.ts';
 import { isDigest, type RegistryRemoval } from '../registry.ts';
 import { renameDurably, syncPath, writeDurably } from '../durable-files.ts';
 import { isDamage } from './damage.ts';
-import { checkedTag, hexOf, type Layout, namesIn, orNone } from './layout.ts';
+import { checkedTag, hexOf, type Layout, namesIn } from './layout.ts';
 
 export interface Repository {
   /** Below the registry's prefix, such as `team/app`. */
@@ -249,12 +250,7 @@ export async function removeContents(layout: Layout, removal: RegistryRemoval): 
 /** Takes a folder out of service permanently with one rename, then deletes it. */
 export async function removeFolder(layout: Layout, folder: string): Promise<void> {
   const aside = join(layout.removed, randomUUID());
-  try {
-    await renameDurably(folder, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
-  }
+  await renameDurably(folder, aside).catch(orNone(undefined));
   await rm(aside, { recursive: true, force: true });
 }
 
@@ -273,7 +269,5 @@ export async function sweepLink(folder: string, digest: string): Promise<void> {
 /** Removes a link; succeeds as well if it does not exist. Survives a crash of the host. */
 export async function removeLink(folder: string, name: string): Promise<void> {
   await rm(join(folder, name), { recursive: true, force: true });
-  await syncPath(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
+  await syncPath(folder).catch(orNone(undefined));
 }

@@ -5,6 +5,7 @@
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { orNone } from '../../platform/or-none.ts';
 import { zeroCounters, type ListenerCounters } from '../load-balancer.ts';
 
 const MAX_LOG_BYTES = 4 * 1024 * 1024;
@@ -40,11 +41,8 @@ async function truncate(file: string): Promise<void> {
 
 /** Reads from the start if the file has become shorter. */
 async function readFrom(file: string, from: number): Promise<{ text: string; end: number }> {
-  await using handle = await open(file, O_RDONLY | O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    // The next call continues where the last one ended.
-    throw error;
-  });
+  // After another error, the next call continues where the last one ended.
+  await using handle = await open(file, O_RDONLY | O_NOFOLLOW).catch(orNone(null));
   if (!handle) return { text: '', end: 0 };
   const { size } = await handle.stat();
   const start = size < from ? 0 : from;

@@ -10,9 +10,10 @@
  */
 import { opendir } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { orNone } from '../../../platform/or-none.ts';
 import { limited } from '../../../platform/turns.ts';
 import { tagGrammar } from '../../registry.ts';
-import { type Layout, orNone } from '../layout.ts';
+import type { Layout } from '../layout.ts';
 import { type Repository, revisionsOf, tagsOf, writtenAt } from '../storage.ts';
 import type { Forward } from './forward.ts';
 import { Refusal } from './refusal.ts';
