@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { readFile } from 'node:fs/promises';
+import { poll } from '../../../platform/poll.ts';
 import { inTurn } from '../../../platform/requests-in-turn.ts';
 import { hasUnknownCoding, onlyChunked } from '../../../platform/transfer-coding.ts';
 import { isDigest } from '../../registry.ts';
@@ -127,11 +128,12 @@ function start(configuration: GateConfiguration): void {
   });
 
   const report = createReport(layout);
-  every(1000, async () => {
+  const watch = async () => {
     full = await isDiskFull(layout, configuration.diskReserve);
     await report(writes);
-  });
-  every(5000, () => checkUploads(layout, writes));
+  };
+  poll(() => watch().catch(console.error), 1000, 0);
+  poll(() => checkUploads(layout, writes).catch(console.error), 5000, 0);
 }
 
 /** What does not exist cannot be read; a write with a digest of another algorithm is refused by itself. */
@@ -152,15 +154,6 @@ function dropPrivileges({ uid, gid }: { uid: number; gid: number }): void {
 async function openUploads(layout: Layout, { accountOf }: ReturnType<typeof createWrites>): Promise<void> {
   const text = await readFile(layout.uploads, 'utf8').catch(() => '{}');
   for (const prefix of Object.keys(JSON.parse(text) as object)) await accountOf(prefix).ready(null);
-}
-
-/** Repeats `work`, with a pause of `ms` after each run. */
-function every(ms: number, work: () => Promise<void>): void {
-  const run = () =>
-    work()
-      .catch((error: unknown) => console.error(error))
-      .then(() => setTimeout(run, ms));
-  void run();
 }
 
 function fail(error: unknown): never {
