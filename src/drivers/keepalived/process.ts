@@ -17,6 +17,7 @@ import type { Logger } from '../../platform/log.ts';
 import { isRunning, processIn } from '../../platform/running-processes.ts';
 import { onHost } from '../command.ts';
 import { confined } from '../confined.ts';
+import { endProcess } from '../end-process.ts';
 
 interface KeepalivedProcessOptions {
   folder: string;
@@ -104,10 +105,7 @@ async function endChild(folder: string, log: Logger): Promise<void> {
   const child = processIn(join(folder, 'vrrp.pid'));
   if (!child?.commandLine.includes(` -f ${configurationFile(folder)}`)) return;
   log.warn({ daemonPid: child.pid }, 'ending a keepalived without its parent');
-  const killAt = performance.now() + CHILD_STOP_MS;
-  process.kill(child.pid, 'SIGTERM');
-  while (isRunning(child)) {
-    if (performance.now() > killAt) process.kill(child.pid, 'SIGKILL');
-    await sleep(10);
-  }
+  await endProcess(child, CHILD_STOP_MS);
+  // A killed process may take a moment to end.
+  while (isRunning(child)) await sleep(10);
 }
