@@ -5,7 +5,7 @@
  * Invariant: only the last worker that has claimed a region (`claimPublishing`) publishes. One that was frozen for longer than
  * it keeps its lock publishes nothing when it continues.
  */
-import { shared } from '../platform/turns.ts';
+import { shared, takeBatch } from '../platform/turns.ts';
 import { DriverError } from '../errors/driver-error.ts';
 import type { Db } from '../platform/db.ts';
 import type { Logger } from '../platform/log.ts';
@@ -41,7 +41,7 @@ export function createPublishQueue(options: PublishQueueOptions) {
   const queue: PublishRequest[] = [];
   const publishAll = shared(async () => {
     while (queue.length > 0) {
-      const batch = takeBatch(queue);
+      const batch = takeBatch(queue, store.keyOf, maxBatch);
       try {
         await publishBatch(options, batch);
         options.onPublished(batch);
@@ -59,18 +59,6 @@ export function createPublishQueue(options: PublishQueueOptions) {
     /** Resolves when all requests were published or rejected. */
     idle: publishAll,
   };
-}
-
-/** Removes the next requests from the queue, one for each resource. */
-function takeBatch(queue: PublishRequest[]): PublishRequest[] {
-  const taken = new Map<string, PublishRequest>();
-  const later = queue.splice(0).filter((request) => {
-    if (taken.size >= maxBatch || taken.has(store.keyOf(request))) return true;
-    taken.set(store.keyOf(request), request);
-    return false;
-  });
-  queue.push(...later);
-  return [...taken.values()];
 }
 
 async function publishBatch(options: PublishQueueOptions, batch: PublishRequest[]): Promise<void> {

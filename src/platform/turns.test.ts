@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { joined, limited, oneAtATime, shared } from './turns.ts';
+import { joined, limited, oneAtATime, shared, takeBatch } from './turns.ts';
 
 describe('turns', () => {
   it('never exceeds its concurrency, and continues after a failure', async () => {
@@ -54,4 +54,10 @@ describe('turns', () => {
     expect(await Promise.all([run(), run()])).toEqual([1, 1]);
     expect(await run()).toBe(2);
   });
+});
+
+it('a batch has one element of each key, and the others stay in their order', () => {
+  const queue = ['a1', 'a2', 'b1', 'c1', 'a3', 'b2'];
+  expect(takeBatch(queue, (element) => element[0]!, 2)).toEqual(['a1', 'b1']);
+  expect(queue).toEqual(['a2', 'c1', 'a3', 'b2']);
 });

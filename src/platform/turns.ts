@@ -1,5 +1,5 @@
 /**
- * Ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run.
+ * Ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run or a batch.
  * A failure never affects the next turn; callers that shared a run share its failure.
  */
 
@@ -58,4 +58,17 @@ export function shared<T>(run: () => Promise<T>): () => Promise<T> {
 export function joined<T>(run: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | null = null;
   return () => (running ??= run().finally(() => (running = null)));
+}
+
+/** Removes the next elements from a queue, one for each key, and at most `most`. The others stay in their order. */
+export function takeBatch<T>(queue: T[], keyOf: (element: T) => string, most = Infinity): T[] {
+  const taken = new Map<string, T>();
+  const later = queue.splice(0).filter((element) => {
+    const key = keyOf(element);
+    if (taken.size >= most || taken.has(key)) return true;
+    taken.set(key, element);
+    return false;
+  });
+  queue.push(...later);
+  return [...taken.values()];
 }

@@ -17,7 +17,7 @@ import type { BalancerAmongHosts, LoadBalancerDriver, Peers } from '../load-bala
 import { errorLog } from '../nginx/configuration.ts';
 import { createNginx } from '../nginx/process.ts';
 import { busyPortSeconds } from '../ports.ts';
-import { limited, shared, type Turn } from '../../platform/turns.ts';
+import { limited, shared, takeBatch, type Turn } from '../../platform/turns.ts';
 import { reloadAgain, runBatch } from './batch.ts';
 import { findHaproxy, type HaproxyFinding } from './detect.ts';
 import { findDamaged } from './damage.ts';
@@ -85,7 +85,7 @@ export function createHaproxyDriver(options: HaproxyDriverOptions): HaproxyDrive
 
   const runPending = shared(() =>
     exclusively(async () => {
-      while (pending.length > 0) await runPlans(host, takeBatch(pending));
+      while (pending.length > 0) await runPlans(host, takeBatch(pending, idOf));
     }),
   );
   const submit = (change: Change) =>
@@ -231,18 +231,7 @@ async function truncateLogs({ layout, log }: Host): Promise<void> {
   }
 }
 
-/** At most one change of each load balancer; later changes stay in the queue. */
-function takeBatch(pending: PendingChange[]): PendingChange[] {
-  const ids = new Set<string>();
-  const batch: PendingChange[] = [];
-  for (const each of [...pending]) {
-    if (ids.has(each.change.id)) continue;
-    ids.add(each.change.id);
-    batch.push(each);
-    pending.splice(pending.indexOf(each), 1);
-  }
-  return batch;
-}
+const idOf = ({ change }: PendingChange) => change.id;
 
 async function runPlans(host: Host, batch: PendingChange[]): Promise<void> {
   const plans = await runBatch(
