@@ -78,6 +78,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
   const parameters = isBody ? {} : (schema as ParametersSchema);
   const numbers = numbersOf(parameters);
   const uuids = uuidsOf(parameters);
+  const booleans = booleansOf(parameters);
   const knownNames = httpPart === 'querystring' ? namesOf(parameters) : null;
   const single = httpPart === 'querystring' ? singleParametersOf(parameters) : [];
   const mayHaveText = isBody || hasText(parameters);
@@ -88,6 +89,7 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
       if (Array.isArray((data as Parameters)[path])) ofSpelling.push({ path, message: 'must be sent only once' });
     }
     for (const number of numbers) addMisspelt(ofSpelling, data as Parameters, number);
+    for (const name of booleans) lowerCase(data as Parameters, name);
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
     // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
@@ -126,6 +128,11 @@ function numbersOf({ properties = {} }: ParametersSchema): NumberParameter[] {
 
 function uuidsOf({ properties = {} }: ParametersSchema): string[] {
   return Object.keys(properties).filter((name) => properties[name]!.format === 'uuid');
+}
+
+/** Python writes `True` and `False`. */
+function booleansOf({ properties = {} }: ParametersSchema): string[] {
+  return Object.keys(properties).filter((name) => properties[name]!.type === 'boolean');
 }
 
 /** Whether a parameter may have text that its type does not check. Numbers and UUIDs cannot. */

@@ -7879,7 +7879,7 @@ export interface components {
             created_resources: {
                 [key: string]: (string | number)[];
             } | null;
-            /** @description Parameters of the task; they depend on its type */
+            /** @description Parameters of the task, such as the ID of its resource (`volume_id`); they depend on its type */
             data: {
                 [key: string]: unknown;
             } | null;
@@ -12113,6 +12113,8 @@ export interface operations {
                 show_stats?: components["parameters"]["query_show_stats"];
                 /** @description Accepted and ignored */
                 with_ddos?: components["parameters"]["query_with_ddos"];
+                /** @description Accepted and ignored: the Ansible collection repeats the ID of the path */
+                loadbalancer_id?: string;
             };
             header?: never;
             path: {

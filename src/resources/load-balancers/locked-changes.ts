@@ -14,7 +14,7 @@ import { normalizeId } from './patch.ts';
 import * as store from './store.ts';
 import type { LoadBalancerRow } from './table.ts';
 
-type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'id'>;
+type ChangeTask = Pick<NewTask, 'type' | 'createdResources' | 'data' | 'id'>;
 
 /** Tasks of these types do not lock each other out: they run in the order of their requests. */
 export const queuedTasks = [
@@ -92,6 +92,13 @@ export function requireNotDeleted({ id, deletedAt }: { id: string; deletedAt: Da
   if (deletedAt) throw new ClientError('Conflict', `the deletion of ${kind} ${id} failed; delete it again`);
 }
 
+const idNames = {
+  listener: 'listener_id',
+  pool: 'pool_id',
+  'L7 policy': 'l7policy_id',
+  'L7 rule': 'l7rule_id',
+} as const;
+
 interface PartRow {
   id: string;
   lockedBy: string | null;
@@ -113,7 +120,7 @@ interface PartChangesDeps extends Pick<ServiceDeps, 'db' | 'idempotency'> {
 /** Changes of one kind of part. */
 export function createPartChanges<Row extends PartRow>(
   { db, idempotency, changes }: PartChangesDeps,
-  kind: 'listener' | 'pool' | 'L7 policy' | 'L7 rule',
+  kind: keyof typeof idNames,
   lockPart: LockPart<Row>,
 ) {
   const lockDeletable = async (tx: Tx, scope: Scope, id: string, concurrent?: readonly string[]) => {
@@ -144,7 +151,7 @@ export function createPartChanges<Row extends PartRow>(
         if (!written) return { tasks: [] };
         const { isDone, ...task } = written;
         const add = isDone ? changes.recordFinished : changes.enqueue;
-        return add(tx, context, loadBalancer, task);
+        return add(tx, context, loadBalancer, { ...task, data: { [idNames[kind]]: part.id, ...task.data } });
       });
   return {
     lock,

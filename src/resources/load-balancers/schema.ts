@@ -223,7 +223,13 @@ export const ListLoadBalancers = Type.Object({
   with_ddos: WithDdos,
 });
 export type ListLoadBalancers = Static<typeof ListLoadBalancers>;
-export const GetLoadBalancer = Type.Object({ show_stats: ShowStats, with_ddos: WithDdos });
+export const GetLoadBalancer = Type.Object({
+  show_stats: ShowStats,
+  with_ddos: WithDdos,
+  loadbalancer_id: Type.Optional(
+    Described(ShortText, 'Accepted and ignored: the Ansible collection repeats the ID of the path'),
+  ),
+});
 
 const IpAndSubnet = {
   ip_address: Type.String({ description: 'IP address' }),

@@ -72,7 +72,10 @@ export const Task = Component('Task', {
     Nullable(Type.Record(Type.String(), Type.Array(Type.Union([Type.String(), Type.Integer()])))),
     'IDs of the resources that the task creates, by kind, such as `{"volumes": ["<id>"]}`',
   ),
-  data: Described(Nullable(Type.Record(Type.String(), Type.Any())), 'Parameters of the task; they depend on its type'),
+  data: Described(
+    Nullable(Type.Record(Type.String(), Type.Any())),
+    'Parameters of the task, such as the ID of its resource (`volume_id`); they depend on its type',
+  ),
   detailed_state: Described(Nullable(Type.Enum(['FINISHED', 'ERROR'])), 'The final state; null until the task ends'),
   created_on: OrNull.text('When the task was created'),
   updated_on: OrNull.text('When the task last changed'),

@@ -154,6 +154,25 @@ function createTaskWaiters(db: Db) {
   };
 }
 
+/**
+ * The names in `data` under which official clients read the ID of the resource of a task. The tasks of listeners, pools and
+ * other parts of a load balancer store the IDs of these parts, too.
+ */
+const idNames: Record<string, string> = {
+  file_share: 'file_share_id',
+  load_balancer: 'loadbalancer_id',
+  network: 'network_id',
+  secret: 'resource_id',
+  snapshot: 'snapshot_id',
+  subnet: 'subnet_id',
+  volume: 'volume_id',
+};
+
+function dataOf({ resource, resourceId, data }: TaskRow): Task['data'] {
+  const name = idNames[resource];
+  return name === undefined ? data : { [name]: resourceId, ...data };
+}
+
 function toResponse(task: TaskRow): Task {
   const ended = task.state === 'FINISHED' || task.state === 'ERROR' ? task.state : null;
   return {
@@ -164,7 +183,7 @@ function toResponse(task: TaskRow): Task {
     resource_id: task.resourceId,
     error: task.error,
     created_resources: task.createdResources,
-    data: task.data,
+    data: dataOf(task),
     detailed_state: ended,
     created_on: withoutZone(task.createdOn),
     updated_on: withoutZone(task.updatedOn),

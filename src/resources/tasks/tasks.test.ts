@@ -61,7 +61,7 @@ describe('a task', () => {
       resource_id: body.created_resources.file_shares[0],
       error: null,
       created_resources: { file_shares: [expect.stringMatching(/^[0-9a-f-]{36}$/)] },
-      data: null,
+      data: { file_share_id: body.resource_id },
       detailed_state: 'FINISHED',
       created_on: date,
       updated_on: date,

@@ -61,7 +61,7 @@ export function createL7Policies(deps: L7RulesDeps) {
         createdAt: clock.now(),
         deletedAt: null,
       });
-      const task = { type: 'create_l7policy', createdResources: { l7polices: [id] } };
+      const task = { type: 'create_l7policy', createdResources: { l7polices: [id] }, data: { l7policy_id: id } };
       return changes.enqueue(tx, context, loadBalancer, task);
     });
 

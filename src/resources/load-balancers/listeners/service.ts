@@ -86,8 +86,12 @@ export function createListeners(deps: ListenersDeps) {
         const listener = newListener({ ...place, settings, defaultPoolId });
         await store.insert(tx, listener);
         await loadBalancerStore.limitListeners(tx, loadBalancerId);
-        const task = { id: creatorTaskId, type: 'create_lblistener', createdResources: { listeners: [listener.id] } };
-        return changes.enqueue(tx, context, loadBalancer, task);
+        return changes.enqueue(tx, context, loadBalancer, {
+          id: creatorTaskId,
+          type: 'create_lblistener',
+          createdResources: { listeners: [listener.id] },
+          data: { listener_id: listener.id },
+        });
       })
       .catch(async (error: unknown) => {
         // Found by the index when the writes are sent: a read before each create would only serve the message.

@@ -52,7 +52,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         const member = newMember(pool, settings, (current.at(-1)?.position ?? -1) + 1);
         await write(tx, pool, member);
         await loadBalancerStore.limitMembers(tx, pool.loadBalancerId);
-        return { type: 'create_lbmember', createdResources: { members: [member.id] } };
+        return { type: 'create_lbmember', createdResources: { members: [member.id] }, data: { member_id: member.id } };
       }),
 
     updateMember: (
@@ -75,7 +75,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         // After a failure the same update is a retry.
         if (isDeepStrictEqual(settings, member) && pool.provisioningStatus !== 'ERROR') return null;
         await write(tx, pool, settings);
-        return { type: 'update_lbmember', createdResources: { members: [member.id] } };
+        return { type: 'update_lbmember', createdResources: { members: [member.id] }, data: { member_id: member.id } };
       }),
 
     deleteMember: (context: RequestContext, scope: Scope, poolId: string, memberId: string): Promise<TaskIds> =>
@@ -83,7 +83,7 @@ export function createMembers({ change, secrets, memberRules, view }: MembersDep
         const member = withId(pool.members, memberId);
         await store.remove(tx, [member]);
         await poolStore.update(tx, pool.id, { provisioningStatus: 'PENDING_UPDATE' });
-        return { type: 'delete_lbmember' };
+        return { type: 'delete_lbmember', data: { member_id: member.id } };
       }),
 
     async listMembers(scope: Scope, poolId: string, query: ListMembers): Promise<Collection<Member>> {

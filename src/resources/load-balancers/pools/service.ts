@@ -92,7 +92,8 @@ export function createPools(deps: PoolsDeps) {
       await loadBalancerStore.limitPools(tx, loadBalancerId);
       if (members.length > 0) await loadBalancerStore.limitMembers(tx, loadBalancerId);
       if (listener) await store.attach(tx, listener.id, createdResources.pools[0]!);
-      const task = { id: creatorTaskId, type: 'create_lbpool', createdResources };
+      const data = { pool_id: createdResources.pools[0]! };
+      const task = { id: creatorTaskId, type: 'create_lbpool', createdResources, data };
       return changes.enqueue(tx, context, loadBalancer, task);
     });
 

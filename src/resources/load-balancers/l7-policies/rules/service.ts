@@ -79,7 +79,7 @@ export function createL7Rules(deps: L7RulesDeps) {
           createdAt: clock.now(),
           deletedAt: null,
         });
-        return { type: 'create_l7rule', createdResources: { l7rules: [id] } };
+        return { type: 'create_l7rule', createdResources: { l7rules: [id] }, data: { l7rule_id: id } };
       });
     },
 
