@@ -69,6 +69,11 @@ export const FilterId = Type.Integer({
   maximum: Number.MAX_SAFE_INTEGER,
 });
 
+/** In a body. Older official clients name their client; `requireOwnClient` checks it. */
+export const OwnClient = Type.Optional(
+  Type.Union([FilterId, Type.Null()], { description: 'ID of the client of the token, the only one that is allowed' }),
+);
+
 export const exampleUuid = '0c5a7d6e-3a1f-4c3b-9d58-6f1f8b1f2a10';
 export const Uuid = Type.String({ format: 'uuid' });
 

@@ -128,6 +128,12 @@ export function requireFound<Row>(row: Row | null | undefined, what: string, id:
   return row;
 }
 
+/** For the client that a body names (`OwnClient`). @throws ClientError 400 */
+export function requireOwnClient(actor: Actor, clientId: number | null | undefined): void {
+  if (clientId === null || clientId === undefined || clientId === actor.clientId) return;
+  throw invalidInput([{ path: 'client_id', message: `must be the client of the token (${actor.clientId})` }]);
+}
+
 /** @throws ClientError 409 when a task locks the resource */
 export function requireUnlocked(taskId: string | null, what: string, id: string): void {
   if (taskId !== null) throw resourceLocked(what, id, taskId);

@@ -57,6 +57,7 @@ EXPLAINED = [
         r"^must be .* behind .* listeners$",
         r"^must be (at least the current usage|greater than the current size)",
         r"^must equal the current size \(",
+        r"^must be the client of the token \(",
         r"^is in the past$",
         # Several fields together, and fields with two spellings.
         r"^is (only |not )?supported (for|behind|with|by) ",

@@ -4363,6 +4363,10 @@ export interface components {
             name: components["schemas"]["Name"];
             /** @description Free text, up to 255 characters */
             description?: string | null;
+            /** @description ID of the client of the token, the only one that is allowed */
+            client_id?: components["schemas"]["FilterId"] | null;
+            /** @description The state, which is always `ACTIVE`; older official clients send it */
+            state?: "ACTIVE" | null;
         };
         CreatePullSecret: {
             /** @description 1 to 250 letters, digits, `.`, `_` and `-`; unique in the project and region */
@@ -4381,6 +4385,8 @@ export interface components {
             /** @description Why the limits are needed */
             description: string;
             requested_limits: components["schemas"]["NewRequestedLimits"];
+            /** @description ID of the client of the token, the only one that is allowed */
+            client_id?: components["schemas"]["FilterId"] | null;
         };
         CreateRegistry: {
             /** @description 2 to 24 lowercase letters, digits and `-`, starting with a letter and not ending with `-`; unique in the project and region */
@@ -9986,6 +9992,8 @@ export interface operations {
                 limit?: number;
                 /** @description Number of results to skip */
                 offset?: components["parameters"]["query_offset"];
+                /** @description Only projects of this client; those of other clients are not visible */
+                client_id?: components["schemas"]["FilterId"];
                 /** @description Whether to list deleted projects too */
                 include_deleted?: boolean;
                 /** @description Only projects whose name contains this text */

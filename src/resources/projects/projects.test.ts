@@ -43,6 +43,22 @@ describe('creating a project', () => {
     expect(none).toMatchObject({ status: 201, body: { description: null } });
   });
 
+  it('accepts the client and the state that older official SDKs send', async () => {
+    const { clientId, token } = await cloud.newClient();
+    const create = (body: object) => cloud.post(projects, { name: 'a project', ...body }, { token });
+    expect(errorPaths(await create({ client_id: clientId, state: 'DELETED' }))).toEqual(['state']);
+    expect(await create({ client_id: clientId + 1 })).toMatchObject({
+      status: 400,
+      body: { errors: [{ path: 'client_id', message: `must be the client of the token (${clientId})` }] },
+    });
+    const created = await create({ client_id: clientId, state: 'ACTIVE' });
+    expect(created).toMatchObject({ status: 201, body: { client_id: clientId, state: 'ACTIVE' } });
+    expect(await create({ name: 'another project', client_id: null, state: null })).toMatchObject({ status: 201 });
+    const list = async (id: number) => (await cloud.get(`${projects}?client_id=${id}`, { token })).body;
+    expect(await list(clientId)).toMatchObject({ count: 3 });
+    expect(await list(clientId + 1)).toEqual({ count: 0, results: [] });
+  });
+
   it('reports an invalid name, a long description and an unknown field at once', async () => {
     const refused = await cloud.post(projects, { name: 'x', description: 'd'.repeat(256), colour: 'red' });
     expect(refused.status).toBe(400);

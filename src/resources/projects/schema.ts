@@ -6,10 +6,12 @@ import {
   Component,
   DateTime,
   Described,
+  FilterId,
   Name,
   Nullable,
   OrderBy,
   OrNull,
+  OwnClient,
   Paging,
 } from '../../http/shapes.ts';
 
@@ -18,7 +20,14 @@ const Description = Described(Nullable(Type.String({ maxLength: 255 })), 'Free t
 export const CreateProject = Body(
   'CreateProject',
   [{ name: 'my-project', description: 'The project of the web team' }],
-  { name: Name, description: Type.Optional(Description) },
+  {
+    name: Name,
+    description: Type.Optional(Description),
+    client_id: OwnClient,
+    state: Type.Optional(
+      Described(Nullable(Type.Enum(['ACTIVE'])), 'The state, which is always `ACTIVE`; older official clients send it'),
+    ),
+  },
 );
 export type CreateProject = Static<typeof CreateProject>;
 
@@ -30,6 +39,7 @@ export type UpdateProject = Static<typeof UpdateProject>;
 
 export const ListProjects = Type.Object({
   ...Paging(100),
+  client_id: Type.Optional(Described(FilterId, 'Only projects of this client; those of other clients are not visible')),
   include_deleted: Type.Optional(Type.Boolean({ default: false, description: 'Whether to list deleted projects too' })),
   name: Type.Optional(Type.String({ maxLength: 255, description: 'Only projects whose name contains this text' })),
   order_by: OrderBy(['created_at', 'name'], 'created_at.desc'),

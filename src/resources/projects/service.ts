@@ -10,6 +10,7 @@ import {
   type FindUses,
   orNameTaken,
   requireFound,
+  requireOwnClient,
   requireUnused,
   type ServiceDeps,
   type TaskIds,
@@ -61,6 +62,7 @@ export function createProjects(deps: ProjectsDeps) {
       if (context.actor.projectIds) {
         throw new ClientError('Forbidden', 'the token is limited to certain projects and cannot create another one');
       }
+      requireOwnClient(context.actor, body.client_id);
       return idempotency.auditedTransaction(db, context, async (tx, act) => {
         const project = await insert(tx, {
           clientId: scope.clientId,
@@ -90,6 +92,7 @@ export function createProjects(deps: ProjectsDeps) {
 
     /** The deprecated form: an omitted description is cleared. */
     async replace(context: RequestContext, scope: ProjectScope, body: CreateProject): Promise<Project> {
+      requireOwnClient(context.actor, body.client_id);
       return change(context, scope.projectId, { name: body.name, description: body.description ?? null });
     },
 

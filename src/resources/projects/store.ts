@@ -50,6 +50,7 @@ export async function list(
 ): Promise<kit.Found<ProjectRow>> {
   const where = and(
     eq(projects.clientId, clientId),
+    kit.equalsInteger(projects.clientId, filter.client_id),
     visible ? inArray(projects.id, visible) : undefined,
     filter.include_deleted ? undefined : isNull(projects.deletedAt),
     kit.contains(projects.name, filter.name),

@@ -164,6 +164,13 @@ describe('a quota request', () => {
     expect((await ask(limits, options)).status).toBe(201);
     expect(await results()).toHaveLength(1);
   });
+
+  it('may name its client, as older official SDKs do', async () => {
+    const body = { description: 'We grow.', requested_limits: { global_limits: { project_count_limit: 7 } } };
+    const other = await cloud.post(path, { ...body, client_id: client.clientId + 1 }, client);
+    expect(other).toMatchObject({ status: 400, body: { errors: [{ path: 'client_id' }] } });
+    expect((await cloud.post(path, { ...body, client_id: client.clientId }, client)).status).toBe(201);
+  });
 });
 
 describe('an invalid quota request is refused with every error', () => {

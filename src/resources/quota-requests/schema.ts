@@ -13,6 +13,7 @@ import {
   maxFilterValues,
   Nullable,
   OrNull,
+  OwnClient,
   Paging,
 } from '../../http/shapes.ts';
 import { globalKinds, type Kind, meaningOfKind, regionalKinds } from '../../quota/kinds.ts';
@@ -69,6 +70,7 @@ export const CreateQuotaRequest = Body(
   {
     description: Type.String({ maxLength: 1000, description: 'Why the limits are needed' }),
     requested_limits: Type.Unsafe<RequestedLimits>(NewLimits),
+    client_id: OwnClient,
   },
 );
 export type CreateQuotaRequest = Static<typeof CreateQuotaRequest>;

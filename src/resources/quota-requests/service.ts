@@ -20,6 +20,7 @@ import {
   readInstant,
   requireAllProjects,
   requireFound,
+  requireOwnClient,
   type ServiceDeps,
   toCollection,
 } from '../service-kit.ts';
@@ -101,6 +102,7 @@ export function createQuotaRequests(deps: QuotaRequestsDeps) {
       const { clientId } = context.actor;
       requireAllProjects(context.actor, scopeOfLimits);
       const { description, requested_limits: requestedLimits } = body;
+      requireOwnClient(context.actor, body.client_id);
       requireNoErrors(errorsOf(requestedLimits, regions));
       await deps.idempotency.auditedTransaction(db, context, async (tx) => {
         const exceeded = await belowUsage(tx, clientId, limitsOf(requestedLimits));
