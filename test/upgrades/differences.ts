@@ -1,6 +1,6 @@
 /**
- * What a response no longer has, one line each. New fields are not differences: clients ignore them. Items with an id are
- * compared in any order.
+ * What a response lacks, one line each. New fields are not differences: clients ignore them. Nor is the ID of the
+ * resource in `data` of a task, which was null. Items with an id are compared in any order.
  */
 export function differences(before: unknown, after: unknown, path = ''): string[] {
   if (Array.isArray(before) && Array.isArray(after)) {
@@ -9,11 +9,19 @@ export function differences(before: unknown, after: unknown, path = ''): string[
     return old.flatMap((each, i) => differences(each, now[i], `${path}[]`));
   }
   if (isObject(before) && isObject(after)) {
-    return Object.entries(before).flatMap(([key, value]) =>
-      key in after ? differences(value, after[key], `${path}.${key}`) : [`${path}.${key} is missing`],
-    );
+    return Object.entries(before).flatMap(([key, value]) => {
+      if (!(key in after)) return [`${path}.${key} is missing`];
+      return isNamedResource(before, key, after) ? [] : differences(value, after[key], `${path}.${key}`);
+    });
   }
   return Object.is(before, after) ? [] : [`${path} was ${JSON.stringify(before)} and is ${JSON.stringify(after)}`];
+}
+
+/** Whether `data` of a task was null and is the ID of its resource and nothing else. */
+function isNamedResource(before: Record<string, unknown>, key: string, after: Record<string, unknown>): boolean {
+  const data = after[key];
+  if (key !== 'data' || before[key] !== null || !('task_type' in after) || !isObject(data)) return false;
+  return Object.keys(data).length === 1 && Object.values(data)[0] === after['resource_id'];
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
