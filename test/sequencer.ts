@@ -94,19 +94,11 @@ const longest = [
   'src/drivers/nginx/udp.test.ts',
   'src/drivers/storage-faults.test.ts',
   'src/tasks/change-faults.exhaustive.test.ts',
-  'src/hosts/hosts.test.ts',
-  'src/http/time-limit.test.ts',
-  'src/hosts/lease.test.ts',
   'src/tasks/bad-network.exhaustive.test.ts',
-  'src/backup/backup.test.ts',
   'src/resources/lifecycle-policies/runs/crash.exhaustive.test.ts',
-  'src/resources/lifecycle-policies/retention/retention.test.ts',
-  'src/resources/development/development.test.ts',
   'src/tasks/broken-database.exhaustive.test.ts',
   'src/tasks/database-faults.exhaustive.test.ts',
-  'src/hosts/distant-leases.test.ts',
   'src/resources/volumes/locks.test.ts',
-  'src/resources/notifications/retry-after.test.ts',
   'src/resources/lifecycle-policies/runs/runs.test.ts',
   'src/main/older-processes.test.ts',
   'src/drivers/haproxy/drains.test.ts',
@@ -129,6 +121,19 @@ const longest = [
   'src/resources/load-balancers/pools/updates.test.ts',
   'src/resources/volumes/crash.exhaustive.test.ts',
   'src/resources/load-balancers/crash.exhaustive.test.ts',
+];
+
+/** Fast tests that wait for clocks more than they compute, the longest first. */
+const waiting = [
+  'src/hosts/hosts.test.ts',
+  'src/resources/development/development.test.ts',
+  'src/http/time-limit.test.ts',
+  'src/hosts/lease.test.ts',
+  'src/resources/lifecycle-policies/retention/retention.test.ts',
+  'src/backup/backup.test.ts',
+  'src/hosts/distant-leases.test.ts',
+  'src/resources/notifications/retry-after.test.ts',
+  'src/main/installation-checks.test.ts',
   'src/platform/lost-servers.test.ts',
 ];
 
@@ -142,6 +147,19 @@ export class SlowestFirst extends BaseSequencer {
       placeIn(projects, project.name) * (longest.length + 1) +
       placeIn(longest, relative(this.ctx.config.root, moduleId));
     // Stable: within a rank, the order of BaseSequencer, which is by duration where it is known and by size otherwise.
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const sorted = (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const isWaiting = ({ moduleId, project }: TestSpecification) =>
+      project.name === 'fast' && waiting.includes(relative(this.ctx.config.root, moduleId));
+    const [first, others] = [sorted.filter(isWaiting), sorted.filter((file) => !isWaiting(file))];
+    const start = others.findIndex(({ project }) => project.name === 'fast');
+    return start < 0 ? sorted : [...others.slice(0, start), ...spread(first, others.slice(start))];
   }
 }
+
+const distance = 8;
+
+/** Follows each of `few` by some of `many`, so that they do not all wait at the same time while the processors are idle. */
+const spread = <T>(few: T[], many: T[]): T[] => [
+  ...few.flatMap((one, i) => [one, ...many.slice(i * distance, (i + 1) * distance)]),
+  ...many.slice(few.length * distance),
+];
