@@ -21,6 +21,8 @@ const extraBodyFields: Record<string, string[]> = {
   createListener: ['default_pool_id'],
   createLoadBalancer: ['metadata'],
   createNetwork: ['metadata'],
+  createProject: ['client_id', 'state'],
+  createQuotaRequest: ['client_id'],
   createSnapshot: ['metadata'],
   createSubnet: ['metadata'],
   createVolume: ['metadata'],
