@@ -170,7 +170,7 @@ export async function openYard(
     startFile: startReady,
     spawn: (args, own) => launch(serverScript, args, own),
     run: (args, own) => launch(serverScript, args, own).ended,
-    sql: (text, values) => query(postgresOf(dataDir), text, values),
+    sql: async (text, values) => query(postgresOf(dataDir), text, values),
     databaseUrl() {
       const { host, port: socket, user, database } = postgresOf(dataDir);
       return `postgres://${user}@${encodeURIComponent(host)}:${socket}/${database}`;
