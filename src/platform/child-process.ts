@@ -78,6 +78,6 @@ export function forbidCoreDumps(): void {
   try {
     runChildSync('prlimit', ['--pid', String(process.pid), '--core=1:1']);
   } catch {
-    // See above.
+    // The limit is unchanged.
   }
 }
