@@ -15,7 +15,7 @@ type Server = typeof NFS4;
 type Procedure = Server & { procedure: number };
 
 interface Reply {
-  /** The index of the call. */
+  /** The index of the call; -1: the reply is too short to have one. */
   index: number;
   /** In XDR; null: the server refused the call. */
   results: Buffer | null;
@@ -78,6 +78,8 @@ export async function sendCalls(
 
 /** Record: xid, REPLY, accepted, verifier (2 words), accept status, results. */
 function parseReply(record: Buffer): Reply {
-  const isAccepted = record.length >= 24 && record.readUInt32BE(8) === 0 && record.readUInt32BE(20) === 0;
+  // What listens at the port may not be an RPC server.
+  if (record.length < 24) return { index: -1, results: null };
+  const isAccepted = record.readUInt32BE(8) === 0 && record.readUInt32BE(20) === 0;
   return { index: record.readUInt32BE(0), results: isAccepted ? record.subarray(24) : null };
 }
