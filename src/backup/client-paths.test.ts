@@ -3,11 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { cloneDatabase } from '../../test/harness.ts';
 import { inDatabase } from '../../test/postgres.ts';
 import { migrations } from '../main/backups.ts';
+import { withClient } from '../platform/with-client.ts';
 import { type BackupOptions, makeBackup } from './backup.ts';
 import { type BackupDirectory, openBackupDirectory } from './block-store.ts';
 import { copyFiles } from './files.ts';
@@ -20,11 +20,7 @@ const created: string[] = [];
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let store: BackupDirectory;
 
-async function asAdmin(text: string): Promise<void> {
-  const client = new pg.Client(inject('postgres'));
-  await client.connect();
-  await client.query(text).finally(() => client.end());
-}
+const asAdmin = (text: string) => withClient(inject('postgres'), (client) => client.query(text));
 
 beforeAll(async () => {
   database = await cloneDatabase(inject('postgres'));

@@ -23,7 +23,7 @@ import { cloneDatabase } from '../../test/harness.ts';
 import { inDatabase } from '../../test/postgres.ts';
 import { requires, skipReason } from '../../test/requires.ts';
 import { migrations } from '../main/backups.ts';
-import pg from 'pg';
+import { withClient } from '../platform/with-client.ts';
 import { type BackupOptions, makeBackup } from './backup.ts';
 import { type BackupSink, openBackupDirectory } from './block-store.ts';
 import { copyFiles } from './files.ts';
@@ -37,11 +37,7 @@ const image = 'volumes/images/one.raw';
 const emptied = `files_${process.pid}`;
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
 
-async function asAdmin(text: string): Promise<void> {
-  const client = new pg.Client(inject('postgres'));
-  await client.connect();
-  await client.query(text).finally(() => client.end());
-}
+const asAdmin = (text: string) => withClient(inject('postgres'), (client) => client.query(text));
 
 beforeAll(async () => {
   database = await cloneDatabase(inject('postgres'));
