@@ -27,7 +27,7 @@ export async function runApiProcess(given: Settings): Promise<void> {
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   let api: App | undefined;
   const first = openCalls(process, {
-    // If there is no app yet, the first process calls again when it listens.
+    // Before the app exists this has no effect, and the first process calls again when it listens.
     admitRequests: () => api?.admitRequests(),
     metrics: metrics.json,
     ping: () => {},

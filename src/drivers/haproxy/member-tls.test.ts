@@ -1,28 +1,22 @@
 /** Members that attack HAProxy, which serves all tenants, by TLS. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { aCertificate, aKey } from '../../resources/secrets/test-certificates.ts';
-import type { HaproxyDriver } from './driver.ts';
-import { balancer, member, testHost, type TestHost } from './test-host.ts';
+import { balancer, member, testHost } from './test-host.ts';
 import { ask, closeMembers, httpsMember } from './test-members.ts';
 
 const parts = ['haproxy', 'root'] as const;
 
 describe.skipIf(!requires(...parts))(skipReason(...parts) ?? 'TLS to members', () => {
-  let host: TestHost;
-  let driver: HaproxyDriver;
-  beforeEach(async () => {
-    host = testHost();
-    driver = host.driver();
-    await driver.start();
-  });
-  afterEach(async () => {
-    await closeMembers();
-    await driver.stop();
-    host.cleanUp();
-  });
-
   it('has no key exchange whose cost a member decides', async () => {
+    const host = testHost();
+    const driver = host.driver();
+    onTestFinished(async () => {
+      await closeMembers();
+      await driver.stop();
+      host.cleanUp();
+    });
+    await driver.start();
     const { pem, keyPem } = aCertificate({ key: aKey('rsa') });
     const answerOf = async (ciphers: string) => {
       const more = { dhparam: 'auto', ciphers, maxVersion: 'TLSv1.2' } as const;
