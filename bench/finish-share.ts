@@ -1,9 +1,11 @@
 /** Time from the create of a share to the response that its task is FINISHED, measured by the client. */
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, createClient, finished } from './client.ts';
+import { createClient, finished } from './client.ts';
 import { startCloudyard } from './cloudyard.ts';
 import { quiet } from './quiet.ts';
-import { quantile } from './rounds.ts';
+import { median, quantile } from './rounds.ts';
 import { liftQuotas, newShare, sharesPath } from './shares.ts';
 import type { Row } from './table.ts';
 import type { Workplace } from './workplace.ts';
@@ -18,27 +20,41 @@ export async function finishShare(workplace: Workplace): Promise<Row[]> {
   await liftQuotas(cloudyard);
   const client = createClient(cloudyard);
   const body = JSON.stringify(await newShare(cloudyard));
-  await latencies(client, body, warmUpSeconds);
-  const measured: number[][] = [];
+  const file = await open(join(workplace.dir, 'flushed'), 'w');
+  const create = () => finished(client, 'POST', sharesPath, body);
+  await latencies(create, warmUpSeconds);
+  const [creates, flushes]: [number[][], number[][]] = [[], []];
   for (let round = 0; round < rounds; round++) {
     await quiet();
-    measured.push(await latencies(client, body, seconds));
+    const [ofCreate, ofFlush] = await Promise.all([latencies(create, seconds), latencies(() => flush(file), seconds)]);
+    creates.push(ofCreate);
+    flushes.push(ofFlush);
   }
+  await file.close();
   const row = (what: string, q: number, bar: number): Row => ({
     what: `create to FINISHED at ${perSecond}/s, ${what}`,
-    values: measured.map((round) => quantile(round, q)),
+    values: creates.map((round) => quantile(round, q)),
+    peer: `${median(flushes.map((round) => quantile(round, q))).toFixed(0)} ms`,
     unit: 'ms',
     bar: { atMost: bar },
   });
   return [row('p50', 0.5, 12), row('p99', 0.99, 60)];
 }
 
-/** Sends at a steady rate, independent of the response time. */
-async function latencies(client: Client, body: string, length: number): Promise<number[]> {
+/** Milliseconds to write one page of PostgreSQL and flush it: no create can commit while the disk does not flush. */
+async function flush(file: FileHandle): Promise<number> {
   const began = performance.now();
-  const shares = Array.from({ length: length * perSecond }, async (_, i) => {
+  await file.write(Buffer.alloc(8192), 0, 8192, 0);
+  await file.datasync();
+  return performance.now() - began;
+}
+
+/** Calls at a steady rate, independent of how long each call takes. */
+async function latencies(call: () => Promise<number>, length: number): Promise<number[]> {
+  const began = performance.now();
+  const calls = Array.from({ length: length * perSecond }, async (_, i) => {
     await sleep(Math.max(0, began + (i * 1000) / perSecond - performance.now()));
-    return finished(client, 'POST', sharesPath, body);
+    return call();
   });
-  return Promise.all(shares);
+  return Promise.all(calls);
 }
