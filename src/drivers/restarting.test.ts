@@ -3,10 +3,11 @@ import { silentLogger } from '../platform/log.ts';
 import { DriverError } from './driver.ts';
 import { restartingDriver } from './restarting.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
+import { volume } from './test-desired.ts';
 import type { VolumeDriver } from './volume.ts';
 
 const signal = new AbortController().signal;
-const volume = { id: 'volume-1', sizeGib: 1, settledGib: null, source: null, revertTo: null };
+const desired = volume();
 
 function hostThatFails(times: number) {
   const ended: string[] = [];
@@ -35,13 +36,13 @@ it('fails operations as retryable, and says why in its status, until it has star
   const early = driver.apply;
   expect(driver.status()).toMatchObject({ driver: 'disk', real: true, healthy: false });
   expect(driver.status().detail).toContain('no space left on device');
-  for (const failing of [driver.apply(volume, signal), driver.list(), driver.snapshots.list()]) {
+  for (const failing of [driver.apply(desired, signal), driver.list(), driver.snapshots.list()]) {
     const error = await failing.then(String, (reason: unknown) => reason);
     expect(error).toBeInstanceOf(DriverError);
     expect(error).toMatchObject({ retryable: true, shortage: true });
   }
   await started();
-  expect(await early(volume, signal)).toMatchObject({ copying: false, sizeGib: 1 });
+  expect(await early(desired, signal)).toMatchObject({ copying: false, sizeGib: 1 });
   expect(await driver.snapshots.list()).toEqual([]);
 });
 
@@ -102,7 +103,7 @@ it('is started again every few seconds while another program has its port, which
       return one;
     },
   });
-  await expect(driver.apply(volume, signal)).rejects.toMatchObject({
+  await expect(driver.apply(desired, signal)).rejects.toMatchObject({
     ...{ retryable: true, maxRetrySeconds: 20 },
     customerMessage: expect.stringContaining('another program uses port 2049'),
   });

@@ -21,6 +21,7 @@ import * as haproxyLayout from './haproxy/layout.ts';
 import * as haproxy from './haproxy/specs.ts';
 import { balancer } from './haproxy/test-host.ts';
 import { removeSpec, saveSpec } from './spec-files.ts';
+import { snapshot } from './test-desired.ts';
 
 vi.mock('node:fs/promises', async (original) =>
   (await import('../../test/storage-layer.ts')).layered(await original()),
@@ -76,7 +77,7 @@ function diskStory(call: (driver: ReturnType<typeof createDiskDriver>) => Promis
         async arrange() {
           await driver.apply(volume(one, 1), signal);
           await writeSynced(layout.volume(one), 'first');
-          await driver.snapshots.apply({ id: third, volumeId: one, settled: false } as never, signal);
+          await driver.snapshots.apply(snapshot(one, { id: third }), signal);
           await writeSynced(layout.volume(one), 'later');
         },
         act: () => call(driver),
@@ -208,7 +209,7 @@ const stories: Record<string, Story> = {
     },
   ),
   'a snapshot is taken': diskStory(
-    (driver) => driver.snapshots.apply({ id: other, volumeId: one, settled: false } as never, signal),
+    (driver) => driver.snapshots.apply(snapshot(one, { id: other }), signal),
     async (driver, layout) => {
       expect(await driver.snapshots.list()).toContain(other);
       expect(head(layout.snapshot(other))).toBe('later');

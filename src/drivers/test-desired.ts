@@ -1,7 +1,7 @@
 /** Desired states for tests of drivers. */
 import { randomUUID } from 'node:crypto';
 import type { DesiredFileShare } from './file-share.ts';
-import type { DesiredVolume } from './volume.ts';
+import type { DesiredSnapshot, DesiredVolume } from './volume.ts';
 
 export const fileShare = (changes: Partial<DesiredFileShare> = {}): DesiredFileShare => ({
   ...{ id: randomUUID(), sizeGib: 1, settledGib: null, rootSquash: true },
@@ -10,6 +10,11 @@ export const fileShare = (changes: Partial<DesiredFileShare> = {}): DesiredFileS
 });
 
 export const volume = (changes: Partial<DesiredVolume> = {}): DesiredVolume => ({
-  ...{ id: randomUUID(), sizeGib: 1, settledGib: null, source: null, revertTo: null },
+  ...{ id: randomUUID(), clientId: 1, sizeGib: 1, settledGib: null, source: null, revertTo: null },
+  ...changes,
+});
+
+export const snapshot = (volumeId: string, changes: Partial<DesiredSnapshot> = {}): DesiredSnapshot => ({
+  ...{ id: randomUUID(), clientId: 1, volumeId, settled: false },
   ...changes,
 });

@@ -5,9 +5,9 @@ import { requires, skipReason } from '../../test/requires.ts';
 import { cephTestHost, needed as neededForCeph } from './ceph/test-host.ts';
 import { folder, type Place, xfs } from './disk/test-host.ts';
 import { createSimulatedVolumeDriver } from './simulated/volume.ts';
-import { volume } from './test-desired.ts';
+import { snapshot, volume } from './test-desired.ts';
 import { simulatedSubject, type Subject } from './test-subject.ts';
-import type { DesiredSnapshot, DesiredVolume, VolumeDriver } from './volume.ts';
+import type { DesiredVolume, VolumeDriver } from './volume.ts';
 
 const disk = (place: () => Promise<Place>) => async () => {
   const host = await place();
@@ -45,7 +45,6 @@ function contract(name: string, make: () => Promise<Subject<VolumeDriver>>): voi
     const signal = new AbortController().signal;
     let subject: Subject<VolumeDriver>;
     let driver: VolumeDriver;
-    const snapshot = (volumeId: string): DesiredSnapshot => ({ id: randomUUID(), volumeId, settled: false });
     const made = async (changes: Partial<DesiredVolume> = {}) => {
       const desired = volume(changes);
       await driver.apply(desired, signal);

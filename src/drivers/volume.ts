@@ -3,6 +3,8 @@ import type { Driver } from './driver.ts';
 /** The desired state of one volume. */
 export interface DesiredVolume {
   id: string;
+  /** The owner: copies of many clients take turns. */
+  clientId: number;
   /** GiB. A driver grows a volume to this size; it never shrinks one. */
   sizeGib: number;
   /**
@@ -18,6 +20,8 @@ export interface DesiredVolume {
 
 export interface DesiredSnapshot {
   id: string;
+  /** The owner, as above. */
+  clientId: number;
   volumeId: string;
   /** Whether it is known to have been created. Then it is never created again from the volume's current content. */
   settled: boolean;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { joined, limited, oneAtATime, shared, takeBatch } from './turns.ts';
+import { joined, limited, limitedByKey, oneAtATime, shared, takeBatch } from './turns.ts';
 
 describe('turns', () => {
   it('never exceeds its concurrency, and continues after a failure', async () => {
@@ -15,6 +15,49 @@ describe('turns', () => {
     const results = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => turn(() => work(n === 2))));
     expect(results.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, true, true]);
     expect(most).toBe(2);
+  });
+
+  describe('of keys', () => {
+    /** Work that ends when the test says so. */
+    const held = () => {
+      const inTurn = limitedByKey<string>(4, 3);
+      const started: string[] = [];
+      const ends = new Map<string, () => void>();
+      const start = (name: string, signal?: AbortSignal) => {
+        const work = () => (started.push(name), new Promise<void>((resolve) => ends.set(name, resolve)));
+        return inTurn(name[0]!, work, signal);
+      };
+      const end = async (name: string) => {
+        ends.get(name)!();
+        await nextTurn();
+      };
+      return { start, started, end };
+    };
+
+    it('never have more than their slots, and alternate', async () => {
+      const { start, started, end } = held();
+      const all = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'b3', 'c1'].map((name) => start(name));
+      await nextTurn();
+      expect(started).toEqual(['a1', 'a2', 'a3', 'b1']);
+      for (const name of ['a1', 'a2', 'a3', 'b1', 'a4', 'c1']) await end(name);
+      expect(started.slice(4)).toEqual(['a4', 'b2', 'c1', 'a5', 'b3']);
+      for (const name of ['b2', 'a5', 'b3']) await end(name);
+      await Promise.all(all);
+    });
+
+    it('do not start work that is aborted before its turn', async () => {
+      const { start, started, end } = held();
+      const running = ['a1', 'a2', 'a3', 'b1'].map((name) => start(name));
+      const aborting = new AbortController();
+      const [aborted, next] = [start('c1', aborting.signal), start('c2')];
+      await nextTurn();
+      aborting.abort(new Error('not needed'));
+      await expect(aborted).rejects.toThrow('not needed');
+      await expect(start('c3', aborting.signal)).rejects.toThrow('not needed');
+      for (const name of ['a1', 'a2', 'a3', 'b1', 'c2']) await end(name);
+      expect(started).toEqual(['a1', 'a2', 'a3', 'b1', 'c2']);
+      await Promise.all([...running, next]);
+    });
   });
 
   it('keeps the order of one key and runs others meanwhile', async () => {

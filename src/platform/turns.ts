@@ -7,17 +7,59 @@ export type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Runs at most `slots` pieces of work at a time, in order of arrival. */
 export function limited(slots: number): Turn {
-  const waiting: (() => void)[] = [];
+  const inTurn = limitedByKey(slots, slots);
+  return (work) => inTurn(null, work);
+}
+
+/**
+ * Runs at most `slots` pieces of work at a time, and at most `slotsPerKey` of one key, by default three quarters. Keys with
+ * waiting work take turns; the work of a key starts in order of arrival. Work whose `signal` aborts before its turn is not started.
+ */
+export function limitedByKey<K>(slots: number, slotsPerKey = Math.ceil(0.75 * slots)) {
   let free = slots;
-  return async (work) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+  const running = new Map<K, number>();
+  /** Functions that start waiting work. The key whose turn is next comes first. */
+  const waiting = new Map<K, Set<() => void>>();
+
+  const startWaiting = () => {
+    for (const [key, starts] of waiting) {
+      const ofKey = running.get(key) ?? 0;
+      if (free === 0) return;
+      if (ofKey >= slotsPerKey) continue;
+      free -= 1;
+      running.set(key, ofKey + 1);
+      const [start] = starts;
+      start!();
+      // To the end of the order.
+      waiting.delete(key);
+      if (starts.delete(start!) && starts.size > 0) waiting.set(key, starts);
+    }
+  };
+  const untilTurn = async (key: K, signal?: AbortSignal) => {
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const starts = waiting.get(key) ?? new Set();
+    const giveUp = () => {
+      if (!starts.delete(resolve)) return;
+      if (starts.size === 0) waiting.delete(key);
+      reject(signal!.reason);
+    };
+    signal?.addEventListener('abort', giveUp, { once: true });
+    waiting.set(key, starts.add(resolve));
+    startWaiting();
+    await promise.finally(() => signal?.removeEventListener('abort', giveUp));
+  };
+
+  return async <T>(key: K, work: () => Promise<T>, signal?: AbortSignal): Promise<T> => {
+    await untilTurn(key, signal);
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free += 1;
+      const left = running.get(key)! - 1;
+      if (left > 0) running.set(key, left);
+      else running.delete(key);
+      free += 1;
+      startWaiting();
     }
   };
 }

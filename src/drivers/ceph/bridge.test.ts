@@ -16,7 +16,7 @@ it.skipIf(!requires('util-linux'))(
     onTestFinished(() => void vi.useRealTimers());
     const images = imagesOf(bridge, 'volumes');
     const failed = vi.fn<(error: Error) => void>();
-    const rollback = images.rollBack('image', 'snapshot').catch(failed);
+    const rollback = images.rollBack(1, 'image', 'snapshot').catch(failed);
     // Until the request is sent.
     await new Promise(setImmediate);
     await vi.advanceTimersByTimeAsync(3 * 24 * 3600 * 1000);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
 import { groupRecords } from '../nfs-groups/records.ts';
-import { volume } from '../test-desired.ts';
+import { snapshot, volume } from '../test-desired.ts';
 import type { DesiredVolume, VolumeDriver } from '../volume.ts';
 import type { CephBridge } from './bridge.ts';
 import { managerCommand } from './commands.ts';
@@ -41,7 +41,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
   };
   const snapshotOf = async (volumeId: string) => {
     const id = randomUUID();
-    await driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+    await driver.snapshots.apply(snapshot(volumeId, { id }), signal);
     return id;
   };
   const write = (id: string, pattern: number, at = '0') => host.qemu(id, `write -P ${pattern} ${at} 64k`);
@@ -145,7 +145,7 @@ describe.skipIf(!requires(...needed))(skipReason(...needed) ?? 'volumes in a Cep
     const lost = { retryable: false, customerMessage: expect.stringContaining('missing') };
     await expect(driver.apply({ ...desired, settledGib: 1 }, signal)).rejects.toMatchObject(lost);
     await expect(
-      driver.snapshots.apply({ id: source, volumeId: desired.id, settled: true }, signal),
+      driver.snapshots.apply(snapshot(desired.id, { id: source, settled: true }), signal),
     ).rejects.toMatchObject(lost);
     await expect(driver.apply({ ...desired, revertTo: source }, signal)).rejects.toMatchObject(lost);
     await expect(driver.apply(volume({ source }), signal)).rejects.toMatchObject(lost);

@@ -1,5 +1,5 @@
 /** Typed calls of bridge.py for RBD images and for the objects of a pool. */
-import { limited } from '../../platform/turns.ts';
+import { limitedByKey } from '../../platform/turns.ts';
 import type { CallOptions, CephBridge } from './bridge.ts';
 
 export interface Image {
@@ -31,9 +31,14 @@ const TRASH_LOCK = { object: 'cloudyard.trash', lock: 'cloudyard' };
 export function imagesOf(bridge: CephBridge, pool: string) {
   const call = <Result = void>(operation: string, args: Record<string, unknown> = {}, options?: CallOptions) =>
     bridge.call<Result>(operation, { pool, ...args }, options);
-  const inTurn = limited(LONG_THREADS);
-  const long = <Result = void>(operation: string, args: Record<string, unknown>, options: CallOptions) =>
-    inTurn(() => call<Result>(operation, args, options));
+  const inTurn = limitedByKey<number | null>(LONG_THREADS);
+  /** `clientId`: whose data it changes; null: of all clients. */
+  const long = <Result = void>(
+    clientId: number | null,
+    operation: string,
+    args: Record<string, unknown>,
+    options: CallOptions,
+  ) => inTurn(clientId, () => call<Result>(operation, args, options));
   return {
     /** Names of all images of the pool, also of those that are not volumes. */
     list: () => call<string[]>('image.list'),
@@ -52,9 +57,10 @@ export function imagesOf(bridge: CephBridge, pool: string) {
     /** Completes a rename whose process died: both names open the image. */
     finishRename: (name: string, to: string, id: string) => call('image.finish_rename', { name, to, id }),
     /** The bindings do not report its progress. */
-    rollBack: (name: string, snapshot: string) => long('image.rollback', { name, snapshot }, UNLIMITED),
-    flatten: (name: string, onProgress: CallOptions['onProgress']) =>
-      long('image.flatten', { name }, { timeoutSeconds: STALL_SECONDS, onProgress }),
+    rollBack: (clientId: number, name: string, snapshot: string) =>
+      long(clientId, 'image.rollback', { name, snapshot }, UNLIMITED),
+    flatten: (clientId: number, name: string, onProgress: CallOptions['onProgress']) =>
+      long(clientId, 'image.flatten', { name }, { timeoutSeconds: STALL_SECONDS, onProgress }),
     /** Takes a moment, also if clients use it. Resolves also if it does not exist. */
     moveToTrash: (name: string) => call('image.trash', { name }),
     trash: () => call<{ id: string; name: string }[]>('trash.list'),
@@ -62,7 +68,7 @@ export function imagesOf(bridge: CephBridge, pool: string) {
      * Deletes an image in the trash with its data; false: clones need a snapshot of it. Only one client at a time may do so: librbd
      * aborts the process whose image another one deletes.
      */
-    purge: (id: string) => long<boolean>('trash.remove', { id }, UNLIMITED),
+    purge: (id: string) => long<boolean>(null, 'trash.remove', { id }, UNLIMITED),
     /** Has the OSD read again which clients use an image. Those that died count for 30 s more. */
     reload: (id: string) => call('trash.reload', { id }),
     trashLock: {

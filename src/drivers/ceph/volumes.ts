@@ -17,7 +17,7 @@
 import { refuseAborted } from '../command.ts';
 import { DriverError } from '../driver.ts';
 import { checkedId } from '../id-files.ts';
-import type { DesiredSnapshot, DesiredVolume, ObservedSnapshot, ObservedVolume } from '../volume.ts';
+import type { DesiredSnapshot, DesiredVolume, ObservedSnapshot, ObservedVolume, Progress } from '../volume.ts';
 import type { Image, Images } from './images.ts';
 import type { LongCalls } from '../long-calls.ts';
 
@@ -124,14 +124,15 @@ export async function quarantineSnapshot({ images }: VolumeStore, id: string): P
 /** Returns whether the revert is complete. */
 async function revert(
   { images, longCalls }: VolumeStore,
-  { id, revertTo }: DesiredVolume,
+  { id, clientId, revertTo }: DesiredVolume,
   image: Image | null,
   signal: AbortSignal,
 ): Promise<boolean> {
   const snapshot = snapshotName(revertTo!);
   const found = await imageWith(images, revertTo!);
   if (!image || found?.id !== image.id) throw dataMissing('snapshot', snapshot);
-  return longCalls.run(id, `revert to ${revertTo}`, () => images.rollBack(imageName(id), snapshot), signal);
+  const rollBack = () => images.rollBack(clientId, imageName(id), snapshot);
+  return longCalls.run(id, `revert to ${revertTo}`, rollBack, signal);
 }
 
 /** Creates the image, empty or as a clone. Returns whether it is complete. */
@@ -152,9 +153,9 @@ async function create(
     await images.grow(unfinished, bytes);
     deep = make?.deep ?? false;
   }
-  const flatten = () =>
-    longCalls.run(desired.id, 'flatten', (onProgress) => images.flatten(unfinished, onProgress), signal);
-  if (deep && !(await flatten())) return false;
+  const flatten = (onProgress: (progress: Progress) => void) =>
+    images.flatten(desired.clientId, unfinished, onProgress);
+  if (deep && !(await longCalls.run(desired.id, 'flatten', flatten, signal))) return false;
   refuseAborted(signal);
   await images.rename(unfinished, name);
   return true;

@@ -4,12 +4,12 @@
  *
  * Invariant: at most one copy to a path runs at a time. It replaces the file at the path when it is complete and durable; an
  * interrupted copy (`cancel`, a crash) leaves that file unchanged. Small and big images have separate queues, so that a big
- * copy does not delay small ones.
+ * copy does not delay small ones, and the clients take turns in each.
  */
 import { constants } from 'node:fs';
 import { copyFile, stat } from 'node:fs/promises';
 import { onHost, refuseAborted, run } from '../command.ts';
-import { limited } from '../../platform/turns.ts';
+import { limitedByKey } from '../../platform/turns.ts';
 import type { Progress } from '../volume.ts';
 import { replaceFile } from '../durable-files.ts';
 import { createLongCalls } from '../long-calls.ts';
@@ -20,6 +20,7 @@ interface Copy {
   to: string;
   /** The copy is extended to this size if it is shorter. */
   bytes: number;
+  clientId: number;
 }
 
 const SMALL_BYTES = 256 * 1024 ** 2;
@@ -28,11 +29,11 @@ const CONCURRENT = { small: 8, big: 4 };
 /** `reflinks`: whether the filesystem supports them; null: not known. `waitMs`: how long `copy` waits. */
 export function createCopies(reflinks: () => Promise<boolean | null>, waitMs?: number) {
   const calls = createLongCalls(waitMs);
-  const queues = { small: limited(CONCURRENT.small), big: limited(CONCURRENT.big) };
+  const queues = { small: limitedByKey<number>(CONCURRENT.small), big: limitedByKey<number>(CONCURRENT.big) };
   /** The file that is read and the unfinished one that is written, by the path of the copy. */
   const written = new Map<string, [from: string, unfinished: string]>();
 
-  const perform = async ({ from, to, bytes }: Copy, cancelled: AbortSignal): Promise<void> => {
+  const perform = async ({ from, to, bytes, clientId }: Copy, cancelled: AbortSignal): Promise<void> => {
     const mayClone = (await reflinks()) ?? true;
     const inTurn = mayClone || (await allocated(from)) <= SMALL_BYTES ? queues.small : queues.big;
     const write = async (unfinished: string) => {
@@ -45,10 +46,7 @@ export function createCopies(reflinks: () => Promise<boolean | null>, waitMs?: n
       await extend(unfinished, bytes);
       refuseAborted(cancelled);
     };
-    await inTurn(async () => {
-      refuseAborted(cancelled);
-      await replaceFile(to, write).finally(() => written.delete(to));
-    });
+    await inTurn(clientId, () => replaceFile(to, write).finally(() => written.delete(to)), cancelled);
   };
 
   return {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requires, skipReason } from '../../../test/requires.ts';
-import { volume } from '../test-desired.ts';
+import { snapshot, volume } from '../test-desired.ts';
 import type { DesiredVolume, VolumeDriver } from '../volume.ts';
 import { hasVolumes } from './layout.ts';
 import { folder, type Place, read, write, xfs } from './test-host.ts';
@@ -43,7 +43,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
     };
     const snapshotOf = async (volumeId: string) => {
       const id = randomUUID();
-      await driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+      await driver.snapshots.apply(snapshot(volumeId, { id }), signal);
       return id;
     };
 
@@ -67,7 +67,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       }
       await later.start().finally(() => rm(filler));
       expect(later.status().detail).toContain('full copies');
-      await later.snapshots.apply({ id: randomUUID(), volumeId: id, settled: false }, signal);
+      await later.snapshots.apply(snapshot(id), signal);
       expect(later.status().detail).toMatch(/snapshots are reflinks$/);
       await later.stop();
     });
@@ -136,7 +136,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       const id = await snapshotOf(desired.id);
       await write(path, 0, 'precious');
       await rm(place.snapshot(id));
-      const lost = driver.snapshots.apply({ id, volumeId: desired.id, settled: true }, signal);
+      const lost = driver.snapshots.apply(snapshot(desired.id, { id, settled: true }), signal);
       await expect(lost).rejects.toMatchObject({
         retryable: false,
         customerMessage: expect.stringContaining('snapshot'),
@@ -149,7 +149,7 @@ function onPlace(name: string, make: () => Promise<Place>, copies: boolean): voi
       await rm(path);
       await expect(driver.apply(settled, signal)).rejects.toMatchObject({ retryable: false });
       expect(existsSync(path)).toBe(false);
-      const nothing = driver.snapshots.apply({ id: randomUUID(), volumeId: desired.id, settled: false }, signal);
+      const nothing = driver.snapshots.apply(snapshot(desired.id), signal);
       await expect(nothing).rejects.toMatchObject({
         retryable: true,
         customerMessage: expect.stringContaining('volume'),
@@ -263,13 +263,13 @@ describe('a long copy', () => {
   it('returns early and continues in the background while other volumes are served', async () => {
     const { id: volumeId } = await big();
     const id = randomUUID();
-    const ask = () => driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+    const ask = () => driver.snapshots.apply(snapshot(volumeId, { id }), signal);
     expect(await ask()).toMatchObject({ copying: true });
     expect(await driver.snapshots.list()).not.toContain(id);
     const other = volume();
     expect(await driver.apply(other, signal)).toMatchObject({ copying: false });
     const small = randomUUID();
-    await settled(() => driver.snapshots.apply({ id: small, volumeId: other.id, settled: false }, signal));
+    await settled(() => driver.snapshots.apply(snapshot(other.id, { id: small }), signal));
     expect(await driver.snapshots.list()).toContain(small);
     await settled(ask);
     expectCopied(volumeId, id);
@@ -280,7 +280,7 @@ describe('a long copy', () => {
     const id = randomUUID();
     const seen: { doneBytes: number; totalBytes: number }[] = [];
     await settled(async () => {
-      const observed = await driver.snapshots.apply({ id, volumeId, settled: false }, signal);
+      const observed = await driver.snapshots.apply(snapshot(volumeId, { id }), signal);
       if (observed.copying && observed.progress) seen.push(observed.progress);
       return observed;
     });
@@ -298,7 +298,7 @@ describe('a long copy', () => {
     const path = place.volume(desired.id);
     const before = await read(path, 0, 64);
     const id = randomUUID();
-    await settled(() => driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal));
+    await settled(() => driver.snapshots.apply(snapshot(desired.id, { id }), signal));
     const reverting = { ...desired, settledGib: 1, revertTo: id };
     for (const _ of [1, 2]) {
       await write(path, 0, 'changed since');
@@ -313,13 +313,13 @@ describe('a long copy', () => {
   it('ends when its snapshot is removed or the driver stops', async () => {
     const { id: volumeId } = await big();
     const [id, other] = [randomUUID(), randomUUID()];
-    for (const each of [id, other]) await driver.snapshots.apply({ id: each, volumeId, settled: false }, signal);
+    for (const each of [id, other]) await driver.snapshots.apply(snapshot(volumeId, { id: each }), signal);
     await driver.snapshots.remove(id, signal);
     await driver.stop();
     const folder = dirname(place.snapshot(id));
     const left = readdirSync(folder).filter((each) => each.includes(id) || each.includes('unfinished'));
     expect(left).toEqual([]);
-    await settled(() => driver.snapshots.apply({ id: other, volumeId, settled: false }, signal));
+    await settled(() => driver.snapshots.apply(snapshot(volumeId, { id: other }), signal));
     expectCopied(volumeId, other);
   });
 });
@@ -333,7 +333,7 @@ describe.skipIf(!requires('xfsprogs', 'root'))(skipXfs ?? 'a full disk', () => {
     await driver.apply(desired, signal);
     await write(place.volume(desired.id), 0, randomBytes(350 * 1024 ** 2));
     const id = randomUUID();
-    const ask = () => driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal);
+    const ask = () => driver.snapshots.apply(snapshot(desired.id, { id }), signal);
     const outcome = async () => {
       while ((await ask()).copying) await sleep(20);
     };
@@ -359,7 +359,7 @@ describe.skipIf(!requires('qemu-utils'))(skipReason('qemu-utils') ?? 'in a virtu
     const qemu = (command: string) => execFileSync('qemu-io', ['-f', 'raw', '-c', command, path], { encoding: 'utf8' });
     qemu('write -P 0x5a 64k 1M');
     const id = randomUUID();
-    await driver.snapshots.apply({ id, volumeId: desired.id, settled: false }, signal);
+    await driver.snapshots.apply(snapshot(desired.id, { id }), signal);
     qemu('write -P 0xa5 64k 1M');
     await driver.apply({ ...desired, settledGib: 1, revertTo: id }, signal);
     expect(qemu('read -P 0x5a 64k 1M')).not.toContain('verification failed');

@@ -125,7 +125,8 @@ async function applyVolume(disk: Disk, desired: DesiredVolume, signal: AbortSign
   if (from !== null) {
     const snapshot = layout.snapshot(from);
     if ((await sizeOf(snapshot)) === null) throw dataMissing('snapshot', snapshot);
-    if (!(await copies.copy({ from: snapshot, to: path, bytes }, signal))) return copying(disk, path);
+    if (!(await copies.copy({ from: snapshot, to: path, bytes, clientId: desired.clientId }, signal)))
+      return copying(disk, path);
   } else {
     // An abandoned copy must not be mistaken for the next one.
     await copies.cancel(path);
@@ -150,7 +151,7 @@ async function applySnapshot(disk: Disk, desired: DesiredSnapshot, signal: Abort
   if (desired.settled) throw dataMissing('snapshot', to);
   // Retryable, because the volume may follow: resources of a simulated host become real in any order.
   if ((await sizeOf(from)) === null) throw dataMissing('volume', from, { retryable: true });
-  if (!(await copies.copy({ from, to, bytes: 0 }, signal))) return copying(disk, to);
+  if (!(await copies.copy({ from, to, bytes: 0, clientId: desired.clientId }, signal))) return copying(disk, to);
   return { copying: false };
 }
 

@@ -32,8 +32,8 @@ export function createSnapshotReconciler(deps: SnapshotReconcilerDeps): Reconcil
       }
       const obstacle = snapshot.status === 'creating' ? obstacleTo(snapshot) : null;
       if (obstacle) return obstacle;
-      const { volumeId, observedReal: settled } = snapshot;
-      const observed = await driver.apply({ id, volumeId, settled }, signal);
+      const { clientId, volumeId, observedReal: settled } = snapshot;
+      const observed = await driver.apply({ id, clientId, volumeId, settled }, signal);
       if (observed.copying) {
         if (observed.progress) await tasks.recordProgress(db, id, observed.progress);
         return { kind: 'again', afterSeconds: pollSeconds };
