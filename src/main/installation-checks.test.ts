@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest'
 import { cloneDatabase } from '../../test/harness.ts';
 import { openKeyFile } from '../platform/key-file.ts';
 import { aCertificate } from '../resources/secrets/test-certificates.ts';
-import { checkInstallation } from './installation-checks.ts';
+import { checkInstallation, workerDirectories } from './installation-checks.ts';
 import { checkoutPlaces } from '../platform/program-files.ts';
 import { readSettings } from './settings.ts';
 
@@ -76,6 +76,25 @@ it('a data directory below a file is a problem', async () => {
   expect(found).toMatchObject({
     'data directory': expect.stringContaining(`${file} is not a directory | ls -ld ${file}`),
   });
+});
+
+it('the data directories of the workers are checked beside that of the server, as in the Debian package', async () => {
+  // Another filesystem than the other folder.
+  const memory = mkdtempSync('/dev/shm/cloudyard-doctor-');
+  onTestFinished(() => rmSync(memory, { recursive: true }));
+  const [api, worker, link] = [join(memory, 'api'), join(folder, 'worker-2'), join(memory, 'worker-10')];
+  for (const each of [api, worker, join(memory, 'worker-9'), join(memory, 'worker-old')]) mkdirSync(each);
+  symlinkSync(worker, link);
+  expect(workerDirectories(api)).toEqual([link, join(memory, 'worker-9')]);
+  expect(workerDirectories(join(memory, 'worker-9'))).toEqual([link]);
+  expect(workerDirectories(join(memory, 'absent', 'api'))).toEqual([]);
+  const env = { CLOUDYARD_DATA_DIR: api, DATABASE_URL: url, CLOUDYARD_DISK_RESERVE: '90' };
+  const settings = readSettings(env, checkoutPlaces(process.cwd()), false);
+  const findings = await checkInstallation(settings, async () => 'yes', workerDirectories(api));
+  expect(findings.filter(({ name }) => name.startsWith('disk space'))).toMatchObject([
+    { name: 'disk space' },
+    { name: 'disk space of worker-10', ok: false, remedy: expect.stringContaining(`du -xh --max-depth=2 ${link}`) },
+  ]);
 });
 
 it('the configuration is checked, as the next start reads it', async () => {

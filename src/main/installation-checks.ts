@@ -4,7 +4,7 @@
  */
 import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, lstatSync, readdirSync, statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type pg from 'pg';
 import { backupState, lateAfterMs, latenessMs } from '../backup/schedule.ts';
 import { schemaOf } from '../backup/migrations.ts';
@@ -17,6 +17,7 @@ import { openKeyFile } from '../platform/key-file.ts';
 import { silentLogger } from '../platform/log.ts';
 import { diskStatus } from '../platform/disk-space.ts';
 import { connectionToRunning } from '../platform/embedded-postgres.ts';
+import { isDebianPackage } from '../platform/program-files.ts';
 import { readOrEmpty } from '../platform/read-or-empty.ts';
 import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
@@ -37,10 +38,15 @@ const daysBeforeExpiry = 14;
 const maxClockDifferenceMs = 2000;
 const minFreeInodes = 0.05;
 
-/** All checks, in the order of the output. */
-export async function checkInstallation(settings: Settings, readClock = clockState): Promise<Finding[]> {
-  const disk = [checkDataDirectory(settings), checkDisk(settings), checkInodes(settings), checkLoopDevices(settings)];
-  const host = [checkClock(await readClock()), ...disk];
+/** All checks, in the order of the output. `workerDirs`: data directories of workers beside that of the settings. */
+export async function checkInstallation(
+  settings: Settings,
+  readClock = clockState,
+  workerDirs = isDebianPackage ? workerDirectories(settings.dataDir) : [],
+): Promise<Finding[]> {
+  const disk = [checkDataDirectory(settings), checkDisk(settings), checkInodes(settings)];
+  const disks = [...disk, ...workerDirs.flatMap((dataDir) => checkWorkerDirectory(dataDir, settings))];
+  const host = [checkClock(await readClock()), ...disks, checkLoopDevices([settings.dataDir, ...workerDirs])];
   const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkCertificateFiles(settings)];
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
@@ -75,8 +81,28 @@ function existing(dataDir: string): string {
   return existsSync(dataDir) ? dataDir : existing(dirname(dataDir));
 }
 
+/** Those of the services in the Debian package: `worker-1` beside `api` (packaging/deb). */
+export function workerDirectories(dataDir: string): string[] {
+  const folder = dirname(dataDir);
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const others = names.filter((name) => /^(worker|host)-\d+$/.test(name) && name !== basename(dataDir));
+  return others.sort().map((name) => join(folder, name));
+}
+
+/** The tenants' data is often on a disk of its own. The worker is root, as the directory's owner; another user may only read it. */
+function checkWorkerDirectory(dataDir: string, { diskReserve, dataDir: own }: Settings): Finding[] {
+  const settings = { dataDir, diskReserve };
+  const isRoot = process.getuid?.() === 0;
+  const isOtherDisk = statSync(existing(dataDir)).dev !== statSync(existing(own)).dev;
+  const found = [
+    ...(isRoot ? [checkDataDirectory(settings)] : []),
+    ...(isOtherDisk ? [checkDisk(settings), checkInodes(settings)] : []),
+  ];
+  return found.map((finding) => ({ ...finding, name: `${finding.name} of ${basename(dataDir)}` }));
+}
+
 /** Root may write everywhere, except to a filesystem that is read-only. */
-function checkDataDirectory({ dataDir }: Settings): Finding {
+function checkDataDirectory({ dataDir }: Pick<Settings, 'dataDir'>): Finding {
   const name = 'data directory';
   const folder = existing(dataDir);
   const remedy = `ls -ld ${shellWord(folder)}    # or set CLOUDYARD_DATA_DIR to another directory`;
@@ -94,14 +120,14 @@ function checkDataDirectory({ dataDir }: Settings): Finding {
   }
 }
 
-function checkDisk({ dataDir, diskReserve }: Settings): Finding {
+function checkDisk({ dataDir, diskReserve }: Pick<Settings, 'dataDir' | 'diskReserve'>): Finding {
   const folder = existing(dataDir);
   const { healthy, detail } = diskStatus(folder, diskReserve);
   const remedy = `du -xh --max-depth=2 ${shellWord(folder)} | sort -h | tail`;
   return { name: 'disk space', ok: healthy, detail, remedy };
 }
 
-function checkInodes({ dataDir }: Settings): Finding {
+function checkInodes({ dataDir }: Pick<Settings, 'dataDir'>): Finding {
   return checked('inodes', `ls -ld ${shellWord(dataDir)}`, () => {
     const { files, ffree } = statfsSync(existing(dataDir));
     // Filesystems that allocate inodes on demand report none.
@@ -112,11 +138,11 @@ function checkInodes({ dataDir }: Settings): Finding {
 }
 
 /** A device whose image was deleted is never used again, and keeps its space. */
-function checkLoopDevices({ dataDir }: Settings): Finding {
+function checkLoopDevices(dataDirs: string[]): Finding {
   const bound = (existsSync('/sys/block') ? readdirSync('/sys/block') : [])
     .filter((device) => device.startsWith('loop'))
     .map((device) => ({ device, file: readOrEmpty(`/sys/block/${device}/loop/backing_file`).trim() }))
-    .filter(({ file }) => file.startsWith(`${dataDir}/`));
+    .filter(({ file }) => dataDirs.some((dataDir) => file.startsWith(`${dataDir}/`)));
   const lost = bound.filter(({ file }) => file.endsWith(' (deleted)')).map(({ device }) => `/dev/${device}`);
   const detail = `${bound.length} in use${lost.length > 0 ? `, ${lost.length} for a deleted image` : ''}`;
   const remedy = asRoot(`losetup --detach ${lost.join(' ')}`);
