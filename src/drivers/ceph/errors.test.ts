@@ -11,6 +11,14 @@ describe('an error of Ceph', () => {
     expect(hasErrno(error, 'ETIMEDOUT')).toBe(true);
   });
 
+  it('of a manager that has not loaded a module yet is retried until it has', () => {
+    const message = `Warning: due to ceph-mgr restart, some PG states may not be up to date
+Module 'volumes' is not enabled/loaded (required by command 'fs subvolume ls'): use \`ceph mgr module enable volumes\` to enable it`;
+    const error = cephError('command', errno.EOPNOTSUPP, message);
+    expect(error).toMatchObject({ retryable: true, shortage: true, maxRetrySeconds: 20 });
+    expect(cephError('image.create', errno.EOPNOTSUPP, 'not supported')).toMatchObject({ retryable: false });
+  });
+
   it('that an operator has to fix is retried for longer, and a permanent one is not', () => {
     expect(cephError('image.create', errno.ENOSPC, 'full')).toMatchObject({ retryable: true, shortage: true });
     expect(cephError('image.create', errno.EACCES, 'no')).toMatchObject({ retryable: true, shortage: true });

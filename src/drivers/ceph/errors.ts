@@ -21,7 +21,7 @@ class CephFailure extends Error {
 /** `operation` failed with an error number of Ceph (0: unknown). */
 export function cephError(operation: string, number: number, message: string): DriverError {
   // Ceph ends most calls before the time limit of bridge.ts.
-  if (number === errno.ETIMEDOUT) return unreachable(operation, message);
+  if (number === errno.ETIMEDOUT || isModuleAbsent(number, message)) return unreachable(operation, message);
   const shortage = shortages.has(number);
   const refused = refusals.has(number);
   return new DriverError(`ceph ${operation}: ${message} (errno ${number})`, {
@@ -37,6 +37,11 @@ export function cephError(operation: string, number: number, message: string): D
     shortage: shortage || refused,
     cause: new CephFailure(number, message),
   });
+}
+
+/** A manager that has just become active answers so until it has loaded its modules. */
+function isModuleAbsent(number: number, message: string): boolean {
+  return number === errno.EOPNOTSUPP && /Module '.+' is not enabled/.test(message);
 }
 
 /** The cluster, or the process that calls it, does not respond. */
