@@ -120,6 +120,26 @@ describe('a choice that hides fields', () => {
   });
 });
 
+describe('a tag without a value', () => {
+  it.each([
+    ['networks', 'Create network'],
+    ['load-balancers', 'Create load balancer'],
+  ])('is marked in its row in the form of %s', async (list, button) => {
+    const page = await open(`${list}/new`);
+    await page.getByLabel('Name', { exact: true }).first().fill('valueless');
+    for (const [index, value] of ['web', ''].entries()) {
+      await page.getByLabel('Add to Tags').click();
+      await page.getByLabel(`Key ${index + 1}`).fill(`key-${index + 1}`);
+      await page.getByLabel(`Value ${index + 1}`).fill(value);
+    }
+    await submit(page, button);
+    await page.getByText('key-2: must be 1 to 255 characters').waitFor();
+    await page.getByLabel('Key 2').and(page.locator('[aria-invalid=true]:focus')).waitFor();
+    await page.getByLabel('Value 2').and(page.locator('[aria-invalid=true]')).waitFor();
+    expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
+  });
+});
+
 describe('an empty row of tags', () => {
   it('is not a change of an edit', async () => {
     const { yard } = consoleOf;

@@ -1,6 +1,6 @@
 /** Between resources, the values of forms and the bodies of requests. */
 import { isNullable, type JsonSchema, schemaAt } from '../ui/form/schema.ts';
-import { isPlain, type Values } from '../ui/form/use-form.ts';
+import { isPlain, TAGS, type Values } from '../ui/form/use-form.ts';
 import { formatBytes, formatNumber } from '../ui/numbers.ts';
 import type { LoadBalancer } from './data.ts';
 
@@ -33,7 +33,7 @@ export function editable(schema: JsonSchema, resource: object): Values {
 /** Without undefined, empty texts and objects that thereby became empty, inside lists as well. */
 export function compact(values: Values): Values {
   const kept = Object.entries(values).flatMap(([key, value]): [string, unknown][] => {
-    const next = compactValue(value);
+    const next = key === TAGS ? value : compactValue(value);
     return next === undefined ? [] : [[key, next]];
   });
   return Object.fromEntries(kept);

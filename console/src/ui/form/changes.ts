@@ -12,7 +12,7 @@ export function tagsForEdit(tags: readonly Tag[]): Record<string, string> {
 export function editedTags(before: readonly Tag[], after: unknown): Record<string, string | null> | undefined {
   const old = tagsForEdit(before);
   const next = (after ?? {}) as Record<string, string>;
-  const removed = Object.keys(old).filter((key) => !(key in next));
+  const removed = Object.keys(old).filter((key) => !Object.hasOwn(next, key));
   const changed = Object.entries(next).filter(([key, value]) => old[key] !== value);
   if (removed.length === 0 && changed.length === 0) return undefined;
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed]);

@@ -25,6 +25,9 @@ export function TagsInput({ form, path, label, control }: TagsInputProps) {
   }
   const keys = rows.map(([key]) => key);
   const repeated = keys.find((key, index) => key !== '' && keys.indexOf(key) !== index);
+  const isFaulty = (key: string) => form.errorsAt(`${path}.${key}`).length > 0;
+  // Such as too many rows.
+  const areAllFaulty = control['aria-invalid'] && !keys.some(isFaulty);
   return (
     <div role="group" aria-describedby={control['aria-describedby']}>
       <EditableRows
@@ -38,7 +41,7 @@ export function TagsInput({ form, path, label, control }: TagsInputProps) {
           <>
             <input
               aria-label={`Key ${number}`}
-              aria-invalid={control['aria-invalid']}
+              aria-invalid={areAllFaulty || isFaulty(key)}
               placeholder="Key"
               dir="auto"
               value={key}
@@ -46,6 +49,7 @@ export function TagsInput({ form, path, label, control }: TagsInputProps) {
             />
             <input
               aria-label={`Value ${number}`}
+              aria-invalid={isFaulty(key)}
               placeholder="Value"
               dir="auto"
               value={value}

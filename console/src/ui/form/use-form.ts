@@ -176,11 +176,14 @@ function focusFirstError(): void {
   first?.focus();
 }
 
+/** The field whose entries were typed: a tag without a value is not an empty field, and the server refuses it. */
+export const TAGS = 'tags';
+
 /** Values without empty texts, undefined and objects that thereby became empty. An empty list or map that was typed stays. */
 export function withoutEmpty(values: Values): Values {
   const kept = Object.entries(values).flatMap(([key, value]): [string, unknown][] => {
     if (value === undefined || value === '') return [];
-    if (!isPlain(value)) return [[key, value]];
+    if (!isPlain(value) || key === TAGS) return [[key, value]];
     const inner = withoutEmpty(value);
     return Object.keys(inner).length === 0 && Object.keys(value).length > 0 ? [] : [[key, inner]];
   });
