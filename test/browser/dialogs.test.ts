@@ -259,12 +259,15 @@ describe('the palette over a form', () => {
 });
 
 describe('the confirmation of a deletion', () => {
-  it('accepts a name as the browser shows it', async () => {
+  it.each([
+    [' two  spaces', 'two spaces'],
+    ['cafe\u0301\u200B', 'caf\u00E9'],
+  ])('accepts a name as the browser shows it: %s', async (name, typed) => {
     const payload = { payload: 'c2VjcmV0', payload_content_encoding: 'base64', payload_content_type: 'text/plain' };
-    const secret = { name: ' two  spaces', secret_type: 'opaque', ...payload };
+    const secret = { name, secret_type: 'opaque', ...payload };
     const task = await consoleOf.yard.ended(await consoleOf.yard.insist('POST', '/cloud/v1/secrets/1/1', secret));
     const page = await open(`secrets/${task.created_resources.secrets[0]}/delete`);
-    await page.getByLabel('Type two spaces to confirm').fill('two spaces');
+    await page.getByLabel(/^Type .+ to confirm$/).fill(typed);
     await page.getByRole('button', { name: 'Delete secret' }).click();
     await page.getByText('Deleted secret').waitFor();
   });

@@ -23,6 +23,14 @@ describe('a filter that is typed', () => {
     await expect.poll(() => [...new URL(page.url()).searchParams.values()]).toEqual(['abcd']);
   });
 
+  it('finds letters with accents that are written as one character or two', async () => {
+    const policy = { name: 'cafe\u0301', action: 'volume_snapshot', schedules: [], volume_ids: [] };
+    await consoleOf.yard.insist('POST', '/cloud/v1/lifecycle_policy/1/1', policy);
+    const page = await open('lifecycle-policies?q=nothing');
+    await page.getByLabel('Filter', { exact: true }).fill('CAF\u00C9');
+    await page.getByRole('link', { name: 'cafe\u0301' }).waitFor();
+  });
+
   it('is cleared with its button', async () => {
     const page = await open('networks?q=nothing');
     const field = page.getByLabel('Filter', { exact: true });

@@ -79,6 +79,21 @@ describe('the pages of registries', () => {
     expect((await consoleOf.yard.get(`${registries}/${id}/users`)).body.results).toEqual([]);
   });
 
+  it('changes the expiry of a user without a change that another client has made meanwhile', async () => {
+    const { yard } = consoleOf;
+    const { id } = await newRegistry('shared');
+    const users = `${registries}/${id}/users`;
+    const user = await yard.insist('POST', users, { name: 'robot', duration: 90, read_only: false });
+    const page = await open(`registries/${id}/users/${user.body.id}/edit?tab=users`);
+    await page.getByLabel('Expires after (days)').fill('30');
+    await page.getByText('live', { exact: true }).waitFor({ state: 'attached' });
+    await yard.insist('PATCH', `${users}/${user.body.id}`, { duration: 90, read_only: true });
+    await page.locator('td').getByText('pull', { exact: true }).waitFor();
+    await submit(page, 'Save');
+    await page.getByText('Changed user robot').waitFor();
+    expect((await yard.get(users)).body.results).toMatchObject([{ duration: 30, read_only: true }]);
+  });
+
   it('shows many repositories, artifacts and users in pages, with a filter', async () => {
     const { yard } = consoleOf;
     const { id } = await newRegistry('busy');

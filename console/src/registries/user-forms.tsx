@@ -4,9 +4,10 @@ import updateSchema from 'schema:UpdateRegistryUser';
 import { useState } from 'react';
 import { api, unwrap } from '../api/client.ts';
 import { queryClient } from '../api/query-client.ts';
+import { changesOf } from '../ui/form/changes.ts';
 import { Field } from '../ui/form/field.tsx';
 import { FormDialog } from '../ui/form/form-dialog.tsx';
-import { useForm } from '../ui/form/use-form.ts';
+import { useForm, useInitial } from '../ui/form/use-form.ts';
 import { CodeBlock } from '../ui/copy.tsx';
 import { useRequestForm } from '../ui/form/use-request-form.ts';
 import { useScope } from '../ui/scope.tsx';
@@ -69,7 +70,8 @@ interface UserProps {
   readonly user: RegistryUser;
 }
 
-function EditDialog({ registry, user }: UserProps) {
+function EditDialog({ registry, user: current }: UserProps) {
+  const user = useInitial(current);
   const scope = useScope();
   const params = { ...registryParams(scope, registry.id), user_id: user.id };
   const form = useRequestForm({
@@ -77,6 +79,8 @@ function EditDialog({ registry, user }: UserProps) {
     schema: updateSchema,
     isEdit: true,
     initial: { duration: user.duration, read_only: user.read_only },
+    // The server requires the duration.
+    toBody: ({ duration, read_only }) => ({ duration, ...changesOf(user, { read_only }) }),
     queryKind: KIND,
     sent: () => ({
       done: `Changed user ${user.name}`,

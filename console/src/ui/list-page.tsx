@@ -83,12 +83,14 @@ export function Rows<T>(props: ListPageProps<T>) {
   if (!query.data) return <NotLoaded query={query} rows={6} />;
   const { results: all, count } = query.data;
   if (all.length === 0) return <EmptyState title={empty.title}>{empty.text}</EmptyState>;
-  const words = state.search.toLowerCase().split(/\s+/);
-  const found = all.filter(
-    (row) =>
-      words.every((word) => textOf(row).toLowerCase().includes(word)) &&
-      filters.every(({ name, valueOf }) => state.get(name) === '' || state.get(name) === valueOf(row)),
-  );
+  const words = folded(state.search).split(/\s+/);
+  const found = all.filter((row) => {
+    const text = folded(textOf(row));
+    return (
+      words.every((word) => text.includes(word)) &&
+      filters.every(({ name, valueOf }) => state.get(name) === '' || state.get(name) === valueOf(row))
+    );
+  });
   const sorted = sortRows(found, columns, state.sort);
   const page = Math.min(state.page, Math.max(1, Math.ceil(sorted.length / PAGE_SIZE)));
   return (
@@ -113,6 +115,9 @@ export function Rows<T>(props: ListPageProps<T>) {
     </>
   );
 }
+
+/** Letters with accents look the same whether they are one character or two. */
+const folded = (text: string) => text.normalize().toLowerCase();
 
 function noFilter(filters: readonly { name: string }[]): Record<string, string> {
   return Object.fromEntries([['q', ''], ...filters.map(({ name }) => [name, ''])]);

@@ -133,7 +133,14 @@ export function useTypedConfirmation(name: string): { isConfirmed: boolean; fiel
   return { isConfirmed: asShown(typed) === asShown(name), field };
 }
 
-/** A browser shows several spaces as one, and none at the ends. */
+/**
+ * A browser shows several spaces as one, none at the ends, and no format characters. Letters with accents look the same
+ * whether they are one character or two, and a keyboard types only one of these.
+ */
 function asShown(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
+  return text
+    .normalize()
+    .replace(/\p{Cf}/gu, '')
+    .replace(/\s+/g, ' ')
+    .trim();
 }
