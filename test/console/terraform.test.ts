@@ -237,4 +237,30 @@ describe.skipIf(reason !== null)(reason ?? 'the Terraform text', () => {
       expect([operationId, terraformOf(operationId, body, { pool_id: 'p' })]).toEqual([operationId, null]);
     }
   });
+
+  it('does not exist for values that the provider omits from its request', async () => {
+    const listener = { name: 'a', protocol: 'TCP', protocol_port: 1 };
+    const members = [{ address: '127.0.0.1', protocol_port: 1, weight: 0 }];
+    const pool = { name: 'a', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN', members };
+    const share = { name: 'a', protocol: 'NFS', size: 1, network: { network_id: 'n' } };
+    for (const [operationId, body] of Object.entries<JsonObject>({
+      // Nobody may connect; without the field, everyone may.
+      createListener: { ...listener, load_balancer_id: 'l', allowed_cidrs: [] },
+      createLoadBalancer: { name: 'a', listeners: [{ ...listener, allowed_cidrs: [] }] },
+      createLbPool: pool,
+      // The settings of a standard share.
+      createFileShare: { ...share, share_settings: { root_squash: true } },
+    })) {
+      expect([operationId, terraformOf(operationId, body)]).toEqual([operationId, null]);
+    }
+    const text = terraformOf('createFileShare', { ...share, share_settings: { root_squash: false } });
+    expect((await resourcesOf(text))[0]!.block).not.toHaveProperty('share_settings');
+  });
+
+  it('writes the prefix length of addresses that may connect, which the provider requires', async () => {
+    const allowed_cidrs = ['10.0.0.1', '10.0.0.0/24', '2001:db8::1'];
+    const body = { name: 'a', protocol: 'TCP', protocol_port: 1, load_balancer_id: 'l', allowed_cidrs };
+    const { block } = (await resourcesOf(terraformOf('createListener', body)))[0]!;
+    expect(block.allowed_cidrs).toEqual(['10.0.0.1/32', '10.0.0.0/24', '2001:db8::1/128']);
+  });
 });

@@ -10,9 +10,14 @@ export interface Shape {
   blocks?: Record<string, Shape>;
   /** Values that equal those of an omitted field, which the provider lacks. */
   defaults?: JsonObject;
+  /** Values that the provider omits from its request, although they differ from those of an omitted field. */
+  unsent?: JsonObject;
   /** Fields that follow from others. */
   implied?: string[];
 }
+
+/** Thrown for a field of the request that the provider lacks. */
+export class Inexpressible extends Error {}
 
 export interface Resource extends Shape {
   type: string;
@@ -45,9 +50,13 @@ const fileShare: Resource = {
     access: { attributes: words('ip_address access_mode') },
     share_settings: { attributes: words('allowed_characters path_length root_squash') },
   },
-  prepare({ volume_type, type_name, ...rest }) {
+  prepare({ volume_type, type_name, share_settings, ...rest }) {
     const type = type_name ?? (volume_type === 'vast_share_type' ? 'vast' : 'standard');
-    return renameTags('tags')({ ...rest, type_name: type });
+    const fields = renameTags('tags')({ ...rest, type_name: type });
+    if (type === 'vast') return share_settings === undefined ? fields : { ...fields, share_settings };
+    // The provider sends the settings of vast shares only.
+    if (isObject(share_settings) && share_settings['root_squash'] === true) throw new Inexpressible('share_settings');
+    return fields;
   },
 };
 
@@ -55,6 +64,7 @@ const member: Resource = {
   type: 'gcore_lbmember',
   attributes: words('pool_id address protocol_port weight subnet_id instance_id'),
   defaults: { admin_state_up: true, backup: false },
+  unsent: { weight: 0 },
 };
 
 const pool: Resource = {
@@ -77,7 +87,13 @@ const listener: Resource = {
       'sni_secret_id timeout_client_data timeout_member_connect timeout_member_data',
   ),
   blocks: { user_list: { attributes: words('username encrypted_password') } },
-  prepare: withLoadBalancerId,
+  // An empty list allows nobody, and an omitted one everyone.
+  unsent: { allowed_cidrs: [] },
+  prepare: ({ allowed_cidrs, ...rest }) =>
+    withLoadBalancerId({
+      ...rest,
+      ...(Array.isArray(allowed_cidrs) && { allowed_cidrs: allowed_cidrs.map(withPrefix) }),
+    }),
   child: { field: 'pools', resource: pool },
 };
 
@@ -172,6 +188,12 @@ export const resources: Record<string, Resource> = {
 
 function withLoadBalancerId({ load_balancer_id, loadbalancer_id, ...rest }: JsonObject): JsonObject {
   return { loadbalancer_id: loadbalancer_id ?? load_balancer_id, ...rest };
+}
+
+/** The provider refuses an address without a prefix length. */
+function withPrefix(network: Json): Json {
+  const text = String(network);
+  return text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
 }
 
 /** The fields of its type are in a block of that name. Omitted fields have other defaults in the provider than in the API. */

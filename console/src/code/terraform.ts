@@ -1,9 +1,6 @@
 import { type Block, Expression, hclOf, type Value } from './hcl.ts';
 import { type ApiRequest, baseUrlOf, isObject, isPlace, type Json, type JsonObject } from './request.ts';
-import { listOf, type Resource, resources, type Shape } from './terraform-resources.ts';
-
-/** Thrown for a field of the request that the provider lacks. */
-class Inexpressible extends Error {}
+import { Inexpressible, listOf, type Resource, resources, type Shape } from './terraform-resources.ts';
 
 /** The provider and the resources of a request that creates something. The provider reads GCORE_PERMANENT_TOKEN. */
 export function terraformFor(request: ApiRequest): string | null {
@@ -55,6 +52,8 @@ function fill(shape: Shape, fields: JsonObject): Pick<Block, 'attributes' | 'blo
   const attributes: Record<string, Value> = {};
   const blocks: Block[] = [];
   for (const [name, value] of Object.entries(fields)) {
+    const unsent = shape.unsent?.[name];
+    if (unsent !== undefined && JSON.stringify(unsent) === JSON.stringify(value)) throw new Inexpressible(name);
     if (value === undefined || isEmpty(value) || shape.defaults?.[name] === value) continue;
     if (shape.implied?.includes(name)) continue;
     const nested = shape.blocks?.[name];
