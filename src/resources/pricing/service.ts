@@ -24,6 +24,8 @@ import type {
 } from './schema.ts';
 
 const hoursPerMonth = 730;
+/** A factor instead of a division by 100: Big.js rounds quotients to 20 places, but keeps products exact. */
+const percent = '0.01';
 const hourPlaces = 6;
 const monthPlaces = 2;
 
@@ -139,8 +141,8 @@ export function checkPriceBook(book: PriceBook) {
 
 function calculate(book: PriceBook, clientId: number, netHour: Big): Price {
   const discount = book.discounts?.find((candidate) => candidate.client_id === clientId)?.percent ?? 0;
-  const fullHour = netHour.times(new Big(100).plus(book.tax_percent)).div(100);
-  const hour = fullHour.times(new Big(100).minus(discount)).div(100);
+  const fullHour = netHour.times(new Big(100).plus(book.tax_percent)).times(percent);
+  const hour = fullHour.times(new Big(100).minus(discount)).times(percent);
   return {
     currency_code: book.currency,
     discount_percent: Number(discount),
