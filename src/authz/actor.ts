@@ -75,6 +75,8 @@ export interface RequestSlot {
   end(): void;
   /** Keeps the slot after the response, until `work` settles. */
   keepUntil(work: Promise<unknown>): void;
+  /** Called for a large response, by which the cost of the client's next reads is determined. */
+  noteLarge(): void;
 }
 
 /** Runs `wait` without holding the slot of the request, if it has one. */

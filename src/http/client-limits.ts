@@ -6,7 +6,7 @@
  * finished: a client that disconnects does not get the slot back earlier, or else it could run any number of handlers.
  */
 import { Readable } from 'node:stream';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { RequestSlot } from '../authz/actor.ts';
 import { ClientError, tooManyRequests, unavailable } from '../errors/catalogue.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -38,13 +38,24 @@ declare module 'fastify' {
     /** The open event streams that a client of weight 1 may have on this server. */
     maxEventStreams: number;
   }
+  interface FastifyContextConfig {
+    /** A read of one resource that reads many rows, even for a short response: it costs as much as a list. */
+    readsManyRows?: boolean;
+  }
 }
+
+/** A read with a longer response, in characters, costs as much as a change. */
+const largeLength = 16 * 1024;
+/** For this time after a large response, all reads of the client by the same operation do. */
+const largeMs = 60_000;
 
 /** One client on this server. */
 interface Client {
   flow: Flow;
   open: number;
   waits: number;
+  /** When an operation last had a large response. */
+  largeAt: Map<string, number>;
 }
 
 /** Adds the hooks. They run after those of authorization.ts, which set the caller, and before the body is read. */
@@ -66,7 +77,7 @@ export function clientLimits(
   const clientOf = ({ clientId, weight = 1 }: FastifyRequest['by']['actor']): Client => {
     let client = clients.get(clientId);
     if (!client) {
-      client = { flow: createFlow(weight), open: 0, waits: 0 };
+      client = { flow: createFlow(weight), open: 0, waits: 0, largeAt: new Map() };
       clients.set(clientId, client);
     }
     client.flow.weight = weight;
@@ -102,7 +113,7 @@ export function clientLimits(
     waits += change;
   };
 
-  const enter = (cost: number) => (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+  const enter = (cost: Cost) => (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     if (request.by.slot) return done();
     const client = clientOf(request.by.actor);
     const refused = tooManyOpen(client);
@@ -122,7 +133,7 @@ export function clientLimits(
   app.addHook('onRoute', (route) => {
     const operation = route.schema?.operationId;
     if (operation === undefined || route.config?.access?.reach === 'public') return;
-    route.onRequest = [...[route.onRequest ?? []].flat(), enter(costOf(route.method, operation))];
+    route.onRequest = [...[route.onRequest ?? []].flat(), enter({ operation, usual: usualCost(route, operation) })];
     const isHead = route.method === 'HEAD';
     route.onSend = [...(isHead ? [discardStream] : []), ...[route.onSend ?? []].flat(), leave];
   });
@@ -152,6 +163,8 @@ function leave(
   const slot = request.by?.slot;
   if (slot) {
     const isStream = typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
+    const { length = 0 } = (payload ?? {}) as { length?: number };
+    if (isStream || length > largeLength) slot.noteLarge();
     if (!isStream || raw.destroyed) slot.end();
     else {
       raw.once('finish', () => slot.end());
@@ -161,9 +174,22 @@ function leave(
   done(null, payload);
 }
 
-function costOf(method: string | string[], operation: string): number {
+interface Cost {
+  operation: string;
+  /** Its cost, unless it is a read whose responses are large. */
+  usual: number;
+}
+
+function usualCost({ method, config }: RouteOptions, operation: string): number {
   if (method !== 'GET' && method !== 'HEAD') return requestCost;
-  return operation.startsWith('list') ? listCost : readCost;
+  return operation.startsWith('list') || config?.readsManyRows ? listCost : readCost;
+}
+
+/** Some resources have thousands of parts: 48 reads of such an API key at a time delayed other clients by a second (measured). */
+function costNow({ largeAt }: Client, { operation, usual }: Cost): number {
+  if (usual !== readCost) return usual;
+  const at = largeAt.get(operation);
+  return at !== undefined && performance.now() - at < largeMs ? requestCost : readCost;
 }
 
 const waitedTooLong = (seconds: number) =>
@@ -176,14 +202,16 @@ class Slot implements RequestSlot {
   #isKept = false;
   readonly #slots: RequestSlots;
   readonly #client: Client;
-  readonly #cost: number;
+  readonly #cost: Cost;
+  /** Of this request, once it has started. */
+  #units = 0;
   readonly #reply: FastifyReply;
   readonly #addWait: (client: Client, change: 1 | -1) => void;
 
   constructor(
     slots: RequestSlots,
     client: Client,
-    cost: number,
+    cost: Cost,
     reply: FastifyReply,
     addWait: (client: Client, change: 1 | -1) => void,
   ) {
@@ -197,8 +225,27 @@ class Slot implements RequestSlot {
   /** Calls `start` once the request has a slot, or with an error if that takes too long. */
   enter(start: (error?: Error) => void): void {
     this.#client.open += 1;
-    if (this.#slots.tryStart(this.#client.flow, this.#cost)) start();
+    if (this.#tryStart()) start();
     else this.#enqueue(start);
+  }
+
+  #tryStart(): boolean {
+    this.#units = costNow(this.#client, this.#cost);
+    return this.#slots.tryStart(this.#client.flow, this.#units);
+  }
+
+  /** Calls `start` when the request has a slot. */
+  #wait(start: () => void): () => void {
+    const cost = () => costNow(this.#client, this.#cost);
+    return this.#slots.wait(this.#client.flow, cost, (units) => {
+      this.#units = units;
+      start();
+    });
+  }
+
+  noteLarge(): void {
+    const { operation, usual } = this.#cost;
+    if (usual === readCost) this.#client.largeAt.set(operation, performance.now());
   }
 
   /** A request whose client disconnects, or that waits too long, leaves the queue, and its handler never runs. */
@@ -218,7 +265,7 @@ class Slot implements RequestSlot {
       leaveQueue();
       start(unavailable(waitedTooLong(server.timeLimit.seconds)));
     });
-    const withdraw = this.#slots.wait(this.#client.flow, this.#cost, () => {
+    const withdraw = this.#wait(() => {
       time.end();
       raw.off('close', gone);
       this.#state = 'running';
@@ -235,7 +282,7 @@ class Slot implements RequestSlot {
     const abort = () => gone.abort();
     if (raw.destroyed) abort();
     else raw.once('close', abort);
-    this.#slots.end(client.flow, this.#cost);
+    this.#slots.end(client.flow, this.#units);
     client.open -= 1;
     request.handlerTime?.pause();
     try {
@@ -245,9 +292,7 @@ class Slot implements RequestSlot {
       request.handlerTime?.restart();
       this.#addWait(client, -1);
       client.open += 1;
-      if (!this.#slots.tryStart(client.flow, this.#cost)) {
-        await new Promise<void>((resolve) => void this.#slots.wait(client.flow, this.#cost, resolve));
-      }
+      if (!this.#tryStart()) await new Promise<void>((resolve) => void this.#wait(resolve));
     }
   }
 
@@ -265,6 +310,6 @@ class Slot implements RequestSlot {
     const wasRunning = this.#state === 'running';
     this.#state = 'ended';
     this.#client.open -= 1;
-    if (wasRunning) this.#slots.end(this.#client.flow, this.#cost);
+    if (wasRunning) this.#slots.end(this.#client.flow, this.#units);
   }
 }

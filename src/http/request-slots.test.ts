@@ -20,7 +20,11 @@ function openSlots() {
     /** Starts a request, or enqueues it and returns a function that withdraws it. */
     send(flow: Flow, cost = requestCost) {
       if (slots.tryStart(flow, cost)) return start(flow, cost);
-      return slots.wait(flow, cost, () => start(flow, cost));
+      return slots.wait(
+        flow,
+        () => cost,
+        () => start(flow, cost),
+      );
     },
     async endFirst(of?: Flow) {
       const [ended] = running.splice(
@@ -132,6 +136,23 @@ describe('slots of requests', () => {
     for (let i = 0; i < 64; i++) send(flood, listCost);
     for (let i = 0; i < 3; i++) send(victim);
     expect(runningOf(victim)).toBe(3);
+  });
+
+  it('have the cost that requests have when they start, not when they arrive', async () => {
+    const { slots, send, endFirst } = openSlots();
+    const flood = createFlow(1);
+    let cost = readCost;
+    const costs: number[] = [];
+    for (let i = 0; i < 48; i++) send(flood, readCost);
+    for (let i = 0; i < 64; i++)
+      slots.wait(
+        flood,
+        () => cost,
+        (started) => costs.push(started),
+      );
+    cost = requestCost;
+    for (let i = 0; i < 48; i++) await endFirst(flood);
+    expect(costs).toEqual(Array.from({ length: 6 }, () => requestCost));
   });
 
   it('do not start withdrawn requests', async () => {

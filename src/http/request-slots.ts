@@ -14,7 +14,7 @@
  *
  * Units: a database connection is `requestCost`. A list costs two connections, because it counts and reads concurrently. A
  * read of one resource costs `readCost`, because concurrent reads are short and share statements
- * (platform/batched-read.ts).
+ * (platform/batched-read.ts); client-limits.ts raises it for large resources.
  */
 export const readCost = 1;
 export const requestCost = 8;
@@ -42,8 +42,9 @@ export interface Flow {
 }
 
 interface Waiting {
-  cost: number;
-  start: () => void;
+  /** As of now: requests that end meanwhile may change it. */
+  cost: () => number;
+  start: (cost: number) => void;
 }
 
 export function createFlow(weight: number): Flow {
@@ -117,10 +118,12 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
     const at = now();
     const starts: (() => void)[] = [];
     for (const flow of queued) {
-      while (flow.waiting.length > 0 && fits(flow, flow.waiting[0]!.cost, at)) {
-        const { cost, start } = dequeue(flow, 0);
+      for (let first = flow.waiting[0]; first; first = flow.waiting[0]) {
+        const cost = first.cost();
+        if (!fits(flow, cost, at)) break;
+        const { start } = dequeue(flow, 0);
         begin(flow, cost, at);
-        starts.push(start);
+        starts.push(() => start(cost));
       }
     }
     for (const start of starts) start();
@@ -146,8 +149,11 @@ export function createRequestSlots(poolSize: number, now = () => performance.now
       return true;
     },
 
-    /** Enqueues a request. Returns a function that withdraws it, without effect once it has started. */
-    wait(flow: Flow, cost: number, start: () => void): () => void {
+    /**
+     * Enqueues a request. `start` is called with the cost that the request has when it starts. Returns a function that withdraws
+     * the request, without effect once it has started.
+     */
+    wait(flow: Flow, cost: () => number, start: (cost: number) => void): () => void {
       const one = { cost, start };
       flow.waiting.push(one);
       queued.add(flow);

@@ -93,7 +93,17 @@ const idle = { running: 0, waiting: 0, open_wait: 0 };
 const soon = { timeout: 30_000, interval: 20 };
 
 describe('a flood of 64 connections', () => {
-  const floods: Record<string, (tenant: Tenant) => (n: number) => [string, string, object?]> = {
+  const keysOf = ({ projectId }: Tenant) => `/cloud/v1/caas/keys/${projectId}/1`;
+  const addLargeResources = async (cloud: Cloudyard, tenant: Tenant): Promise<number> => {
+    const { token, projectId } = tenant;
+    const containers = Array.from({ length: 10_000 }, (_, i) => ({ namespace: 'shop', name: `container-${i}` }));
+    expect((await cloud.post(keysOf(tenant), { name: 'large', containers }, { token })).status).toBe(200);
+    const schedules = Array.from({ length: 10 }, (_, i) => ({ type: 'cron', minute: String(i), max_quantity: 1 }));
+    const policy = { name: 'policy', action: 'volume_snapshot', schedules, volume_ids: [] };
+    return (await cloud.post(`/cloud/v1/lifecycle_policy/${projectId}/1`, policy, { token })).body.id;
+  };
+  type Attacker = Tenant & { policyId: number };
+  const floods: Record<string, (attacker: Attacker) => (n: number) => [string, string, object?]> = {
     'lists of everything':
       ({ shares }) =>
       () => ['GET', `${shares}?limit=1000`],
@@ -113,6 +123,10 @@ describe('a flood of 64 connections', () => {
           ['GET', '/cloud/v1/tasks?limit=100'] as [string, string],
           ['PATCH', `${shares}/11111111-1111-4111-8111-111111111111`, {}] as [string, string, object],
         ][n % 4]!,
+    'reads of an API key with 10,000 containers': (tenant) => () => ['GET', `${keysOf(tenant)}/large`],
+    'forecasts of a lifecycle policy':
+      ({ projectId, policyId }) =>
+      () => ['GET', `/cloudyard/v1/lifecycle_policy/${projectId}/1/${policyId}/forecast?count=100`],
   };
 
   it.each(Object.keys(floods))(
@@ -123,7 +137,8 @@ describe('a flood of 64 connections', () => {
       await enqueue(cloud, attacker, 100);
       await enqueue(cloud, victim, 1);
       const [{ id }] = (await cloud.get(victim.shares, { token: victim.token })).body.results;
-      const running = flood(cloud, attacker.token, floods[name]!(attacker));
+      const policyId = await addLargeResources(cloud, attacker);
+      const running = flood(cloud, attacker.token, floods[name]!({ ...attacker, policyId }));
       await expect.poll(() => running.answers, soon).toBeGreaterThan(connections);
       const servedFirst: number[] = [];
       for (let n = 0; n < 42; n++) {

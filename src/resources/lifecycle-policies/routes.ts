@@ -208,6 +208,7 @@ const previewOperations = (policies: LifecyclePolicies) => [
     summary: 'Forecast the runs of a lifecycle policy',
     description: 'Lists the next runs, and the existing snapshots that expire until the last of them.',
     access: projectReader,
+    route: { config: { readsManyRows: true } },
     query: ForecastQuery,
     response: Forecast,
     handle: ({ scope, params, query }) => policies.forecast(scope, params.policy_id, query),

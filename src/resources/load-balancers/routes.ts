@@ -164,6 +164,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
       'The proxy is read every 10 seconds, and the history is retained for a week. A simulated driver has no traffic: ' +
       'all values are 0.',
     access: projectReader,
+    route: { config: { readsManyRows: true } },
     query: TrafficQuery,
     response: LoadBalancerTrafficHistory,
     handle: ({ scope, params, query }) => loadBalancers.traffic.history(scope, params.load_balancer_id, query),
@@ -172,6 +173,7 @@ export const loadBalancerOperations = (loadBalancers: LoadBalancers) => [
     id: 'getLoadBalancerStatus',
     summary: 'Get the statuses of a load balancer and its parts',
     access: projectReader,
+    route: { config: { readsManyRows: true } },
     response: LoadBalancerStatus,
     handle: async ({ scope, params }, reply) =>
       sendInGroups(reply, await loadBalancers.status.get(scope, params.load_balancer_id)),
