@@ -18,7 +18,7 @@ const descriptions: Record<PackageName, Description> = {
     relations: {
       Depends: 'libc6 (>= 2.28), libgcc-s1, libstdc++6, adduser, ca-certificates, mount',
       Recommends:
-        'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, nftables, iputils-ping',
+        'cloudyard-postgresql, haproxy, nfs-ganesha, nfs-ganesha-vfs, xfsprogs, rpcbind, netbase, nftables, iputils-ping',
       Suggests:
         'age, docker-registry, lego, nginx-light, libnginx-mod-stream, postgresql, keepalived, iputils-arping, nfs-ganesha-ceph, ' +
         'python3-rados, python3-rbd, python3-cephfs, ceph-fuse',

@@ -15,7 +15,7 @@ import { findDistribution } from './distribution/detect.ts';
 import { createDistributionDriver } from './distribution/driver.ts';
 import { hasRegistries } from './distribution/layout.ts';
 import type { FileShareDriver } from './file-share.ts';
-import { findGanesha, vfsPlugin, withoutFolders } from './ganesha/detect.ts';
+import { findGanesha, portOfRpcbind, vfsPlugin, withoutFolders } from './ganesha/detect.ts';
 import { createGaneshaDriver } from './ganesha/driver.ts';
 import { hasFileShares } from './ganesha/layout.ts';
 import { findHaproxy, findStreamModule } from './haproxy/detect.ts';
@@ -124,6 +124,7 @@ const fileShare = hostDriver({
     { name: 'mount', package: 'mount' },
     { name: 'losetup', package: 'mount' },
     { name: 'rpcbind', package: 'rpcbind' },
+    { name: 'port of rpcbind', package: 'netbase', find: portOfRpcbind },
   ],
   detect(settings) {
     const found = settings.driver === 'ganesha' ? findGanesha() : withoutFolders(findGanesha());

@@ -10,7 +10,7 @@ const region: RegionConfiguration = { id: 1, display_name: '1', country: 'LU' };
 const packagesOf = (regions: RegionConfiguration[], env?: Record<string, string>) =>
   findPrograms(regions, settings(env)).map((each) => each.package);
 
-const local = ['nfs-ganesha-vfs', 'xfsprogs', 'rpcbind'];
+const local = ['nfs-ganesha-vfs', 'xfsprogs', 'rpcbind', 'netbase'];
 const groups = ['nfs-ganesha-ceph', 'iputils-arping', 'python3-cephfs', 'python3-rados'];
 const moving = ['keepalived', 'iproute2'];
 

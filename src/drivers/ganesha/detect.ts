@@ -7,6 +7,7 @@
  * be served at all, while without CAP_SYS_ADMIN only their size is not enforced.
  */
 import { existsSync, readdirSync } from 'node:fs';
+import { runChildSync } from '../../platform/child-process.ts';
 import { readOrEmpty } from '../../platform/read-or-empty.ts';
 import { findProgram } from '../programs.ts';
 
@@ -97,6 +98,22 @@ export const vfsPlugin = () => findPlugin('libfsalvfs.so');
 
 /** The path of Ganesha's CephFS plugin, or null. */
 export const cephPlugin = () => findPlugin('libfsalceph.so');
+
+/**
+ * The port of a service as libc finds it; null: it does not, because /etc/services is missing (Debian package netbase, which minimal
+ * installations and containers lack). Then Ganesha cannot register NFSv3 with rpcbind, and exits.
+ */
+export function portOfService(name: string): string | null {
+  try {
+    return runChildSync('getent', ['services', name]).split(/\s+/)[1] ?? null;
+  } catch (error) {
+    // Without getent it may be known.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'unknown' : null;
+  }
+}
+
+/** The service of rpcbind. */
+export const portOfRpcbind = () => portOfService('sunrpc');
 
 function findPlugin(name: string): string | null {
   return (

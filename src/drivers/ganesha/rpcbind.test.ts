@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { liveProcess } from '../../platform/running-processes.ts';
 import { silentLogger } from '../../platform/log.ts';
+import { requires } from '../../../test/requires.ts';
+import { portOfRpcbind, portOfService } from './detect.ts';
 import { rpcbindFor } from './rpcbind.ts';
 
 const folders: string[] = [];
@@ -40,4 +42,22 @@ it('on a copy of a data directory does not stop the rpcbind of the original, whi
   await rpcbind.ensure();
   await rpcbind.stop();
   expect(liveProcess(original.pid!)).not.toBeNull();
+});
+
+it('is not used where libc does not know its port, because NFS-Ganesha then exits', async () => {
+  const folder = newFolder();
+  const findPort = () => portOfService('cloudyard-absent');
+  const rpcbind = rpcbindFor(
+    '/bin/true',
+    { ganesha: folder, runtime: join(folder, 'runtime') },
+    silentLogger,
+    findPort,
+  );
+  expect(findPort()).toBeNull();
+  expect(await rpcbind.ensure()).toBe(false);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+it.runIf(requires('rpcbind'))('is found by its name', () => {
+  expect(portOfRpcbind()).toBe('111/tcp');
 });

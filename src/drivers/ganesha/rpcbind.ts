@@ -1,6 +1,6 @@
 /**
  * NFSv3 needs an rpcbind on 127.0.0.1:111. If none responds and the program is installed, Cloudyard runs one and stops it
- * with itself. If that fails, only NFSv4 is served.
+ * with itself. If that fails, or this host does not know the port of rpcbind, only NFSv4 is served.
  *
  * Measured (Debian 12, rpcbind 1.2.6): `-h 127.0.0.1` crashes it (double free; it adds that address itself), so it gets
  * another loopback address. That keeps UDP, which attackers abuse for amplification, off the network. TCP 111 listens on all
@@ -15,6 +15,7 @@ import { processIn, startedWith } from '../../platform/running-processes.ts';
 import { succeeds } from '../../platform/succeeds.ts';
 import { confined } from '../confined.ts';
 import { holderOf, listenersOn } from '../ports.ts';
+import { portOfRpcbind } from './detect.ts';
 import type { Layout } from './layout.ts';
 import { callNull, PORTMAPPER } from '../rpc.ts';
 
@@ -26,7 +27,12 @@ const TRIES = 3;
 const ARGUMENTS = ['-f', '-w', '-h', '127.0.0.2'];
 
 /** `file`: the program; null: not installed, so only another program's rpcbind is used. */
-export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' | 'runtime'>, log: Logger) {
+export function rpcbindFor(
+  file: string | null,
+  layout: Pick<Layout, 'ganesha' | 'runtime'>,
+  log: Logger,
+  findPort = portOfRpcbind,
+) {
   const folder = layout.ganesha;
   const pidFile = pidFileOf(layout);
   let ours: Daemon | null = null;
@@ -46,6 +52,10 @@ export function rpcbindFor(file: string | null, layout: Pick<Layout, 'ganesha' |
     /** Starts one if none responds. Returns whether one responds. */
     async ensure(): Promise<boolean> {
       if (ours) return responds(RESPONSE_TIMEOUT_MS);
+      if (findPort() === null) {
+        log.warn('/etc/services does not have sunrpc (Debian package netbase); serving NFSv4 only');
+        return false;
+      }
       for (let tries = 0; tries < TRIES; tries += 1) {
         if (!runsFrom(pidFile, folder) && (await respondsOrIsFree())) return true;
         if (!file) return false;
