@@ -23,6 +23,7 @@ import { shellWord } from '../platform/shell-word.ts';
 import { type CertificateFiles, readCertificateFiles } from '../platform/tls/certificate-files.ts';
 import { checkAuthority } from '../resources/registries/token-server/authority.ts';
 import { readGroups } from '../resources/sign-in/groups.ts';
+import { checkAccount } from './account-checks.ts';
 import { migrations } from './backups.ts';
 import { asSuperuser, withCheckedDatabase } from './checked-database.ts';
 import { configurationFiles, readConfiguration } from './configuration.ts';
@@ -47,7 +48,12 @@ export async function checkInstallation(
   const disk = [checkDataDirectory(settings), checkDisk(settings), checkInodes(settings)];
   const disks = [...disk, ...workerDirs.flatMap((dataDir) => checkWorkerDirectory(dataDir, settings))];
   const host = [checkClock(await readClock()), ...disks, checkLoopDevices([settings.dataDir, ...workerDirs])];
-  const files = [checkConfiguration(settings), checkKeyFile(settings), ...checkCertificateFiles(settings)];
+  const files = [
+    checkConfiguration(settings),
+    checkKeyFile(settings),
+    ...checkCertificateFiles(settings),
+    ...checkAccount(settings),
+  ];
   return [...host, ...files, ...(await checkDatabase(settings))];
 }
 
