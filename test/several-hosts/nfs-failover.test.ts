@@ -29,7 +29,12 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
   });
   const shares = Array.from({ length: EXPORTS }, (_, at) => share(at + 1));
   const share6 = share(1, GROUP6);
-  const [written, revoked, filled] = shares as [DesiredFileShare, DesiredFileShare, DesiredFileShare];
+  const [written, revoked, filled, removed] = shares as [
+    DesiredFileShare,
+    DesiredFileShare,
+    DesiredFileShare,
+    DesiredFileShare,
+  ];
   let region: NfsRegion;
   let writer: Writer;
   let client: LabNode;
@@ -79,6 +84,24 @@ describe.skipIf(!runs)(skipReason(...parts) ?? 'NFS groups of three hosts', { ti
     expect(await writer.report()).toMatchObject({ failure: null, reclaims: 0 });
     const usage = await region.driver.usage();
     expect(usage.get(written.id)!.totalBytes).toBe(1024 ** 3);
+  });
+
+  it('serves on when its host converges again, with what was published meanwhile', async () => {
+    const host = await region.server(GROUP);
+    const server = host.ganesha(GROUP);
+    await region.setDead(host);
+    const changes = [region.driver.apply({ ...revoked, access: [] }, signal), region.driver.remove(removed.id, signal)];
+    await expect.poll(() => region.published(revoked.id)?.access).toEqual([]);
+    await expect.poll(() => region.published(removed.id)).toBe(undefined);
+    await host.join();
+    await Promise.all(changes);
+    for (const { id } of [revoked, removed]) expect(await writer.lookUp(id)).not.toBeNull();
+    // Longer than a lock lasts.
+    await writer.untilWritten(200);
+    expect(await writer.report()).toMatchObject({ failure: null, reclaims: 0 });
+    expect(host.ganesha(GROUP)).toBe(server);
+    await Promise.all([revoked, removed].map((each) => region.driver.apply(each, signal)));
+    expect(await writer.lookUp(revoked.id)).toBeNull();
   });
 
   it('fails writes beyond the size of a share, until it is extended', async () => {

@@ -61,6 +61,8 @@ export interface NfsRegion {
   server(group: string, besides?: NfsHost): Promise<NfsHost>;
   /** What the database would know: the host does not renew its lease. Publishing does not wait for it. */
   setDead(host: NfsHost): Promise<void>;
+  /** The published state of a share. */
+  published(id: string): PublishedShare | undefined;
   writer(client: LabNode): Writer;
   remove(): Promise<void>;
 }
@@ -173,6 +175,7 @@ export async function createNfsRegion({ hosts: count = 3 } = {}): Promise<NfsReg
       alive.delete(host);
       await announce();
     },
+    published: (id) => published.get(id),
     writer: startWriter,
     async remove() {
       for (const child of processes) child.kill('SIGKILL');

@@ -11,7 +11,7 @@ import type { HostPart, RegionView } from '../../hosts/part.ts';
 import type { DriverStatus } from '../../platform/driver-status.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { CephBridge } from '../ceph/bridge.ts';
-import { refuseAborted } from '../command.ts';
+import { hostError, refuseAborted } from '../command.ts';
 import type { DriverError } from '../driver.ts';
 import type { RegionStorage } from '../kind.ts';
 import { interfaceOf, selfOf } from '../own-host.ts';
@@ -52,6 +52,8 @@ interface Running {
 export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare> {
   const { dataDir, log } = options;
   let running: Running | null = null;
+  /** Since `start`, until `stopServing`. */
+  let isStarted = false;
   /** Whether servers may run. */
   let mayServe = false;
 
@@ -68,6 +70,11 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
     title: 'file shares',
 
     async start(region) {
+      if (isStarted) {
+        // The agent converges again, and the end of a server would interrupt its clients.
+        running = { ...current(), region };
+        return;
+      }
       const program = requireGanesha();
       await running?.bridge.stop();
       running = { ...connect(region, options), program };
@@ -78,12 +85,23 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
         await addresses.remove(address);
       }
       groups.clear();
+      isStarted = true;
     },
 
     async converge(states) {
-      for (const id of groups.shareIds()) if (!states.has(id)) groups.setShare(id, null);
-      for (const [id, state] of states) groups.setShare(id, state);
-      return new Map<string, DriverError>();
+      const removed = groups.shareIds().filter((id) => !states.has(id));
+      const given = [...states.keys()];
+      const changes = [...removed, ...given].map((id) => [id, groups.setShare(id, states.get(id) ?? null)] as const);
+      const refreshed = await Promise.allSettled(changes.map(([id, group]) => group?.refresh(id)));
+      const failed = new Map<string, DriverError>();
+      for (const [at, result] of refreshed.entries()) {
+        if (result.status === 'fulfilled') continue;
+        const [id] = changes[at]!;
+        if (!states.has(id)) throw result.reason;
+        // Its record says that an older state may be served (group.ts), so the worker waits.
+        failed.set(id, hostError(`cannot serve the share ${id}`, result.reason));
+      }
+      return failed;
     },
 
     async apply(id, state, signal) {
@@ -101,6 +119,7 @@ export function createNfsPart(options: NfsPartOptions): HostPart<PublishedShare>
     },
 
     async stopServing() {
+      isStarted = false;
       mayServe = false;
       balance.stop();
       const ended = await Promise.all([...groups.all.values()].map((group) => group.end()));
