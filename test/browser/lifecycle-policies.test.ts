@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { checkPage, useConsole } from './console.ts';
+import { checkPage, loaded, useConsole } from './console.ts';
 
 const consoleOf = useConsole();
 const { open } = consoleOf;
@@ -243,6 +243,23 @@ describe('the pages of lifecycle policies', () => {
     await page.getByRole('link', { name: 'Retention' }).click();
     await page.getByRole('link', { name: `Snapshot of volume ${volume}` }).waitFor();
     await checkPage(page);
+  });
+
+  it('marks the next day as today in a calendar that stays open', async () => {
+    const { id } = await newPolicy('overnight');
+    const tomorrow = new Date((await consoleOf.yard.get('/cloudyard/v1/dev/clock')).body.now);
+    tomorrow.setDate(tomorrow.getDate() + 1);
+    const month = `${tomorrow.getFullYear()}-${String(tomorrow.getMonth() + 1).padStart(2, '0')}`;
+    const page = await open(`lifecycle-policies/${id}`, { ownContext: true });
+    await page.clock.install();
+    await page.goto(`${page.url()}?tab=calendar&month=${month}`);
+    await page.locator('.calendar').waitFor();
+    await loaded(page);
+    // Responses have the date of the server, which is still today.
+    await page.route('**', (route) => route.abort());
+    await page.clock.fastForward('24:00:00');
+    const day = page.locator('.calendar [aria-current=date] .day');
+    await expect.poll(() => day.innerText()).toBe(String(tomorrow.getDate()));
   });
 
   it('has no accessibility violations, and renders names as text', async () => {

@@ -1,13 +1,13 @@
 import './lifecycle-policies.css';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { serverNow, useServerOffset } from '../api/server-clock.ts';
+import { serverNow } from '../api/server-clock.ts';
 import { Card } from '../ui/detail-page.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { useListState } from '../ui/list-state.ts';
 import { useScope } from '../ui/scope.tsx';
 import { NotLoaded } from '../ui/states.tsx';
 import { formatDate, parseDate } from '../ui/time.tsx';
+import { useServerNow } from '../ui/use-server-now.ts';
 import {
   COMING_RUNS,
   type Forecast,
@@ -118,7 +118,7 @@ function Month({ month, ...all }: MonthProps) {
   const dates = Array.from({ length }, (_, index) => new Date(month.getFullYear(), month.getMonth(), index + 1));
   const before = (month.getDay() + 6) % 7;
   const after = (7 - ((before + length) % 7)) % 7;
-  const today = useToday();
+  const today = new Date(useServerNow()).toDateString();
   // 1 January 2024 was a Monday.
   const weekdays = Array.from({ length: 7 }, (_, index) => weekdayName.format(new Date(2024, 0, index + 1)));
   return (
@@ -142,12 +142,6 @@ function Month({ month, ...all }: MonthProps) {
       ))}
     </div>
   );
-}
-
-/** The clock of the server may be moved. */
-function useToday(): string {
-  const [opened] = useState(() => Date.now());
-  return new Date(opened + useServerOffset()).toDateString();
 }
 
 const BADGES = [
