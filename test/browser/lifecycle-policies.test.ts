@@ -179,6 +179,23 @@ describe('the pages of lifecycle policies', () => {
     await page.getByRole('dialog', { name: 'The schedule was not found' }).waitFor();
   });
 
+  it('offers a chosen volume that was deleted elsewhere, so that it can be taken out', async () => {
+    const volumes = [await newVolume('chosen-kept'), await newVolume('chosen-lost')];
+    const page = await open('lifecycle-policies/new');
+    await page.getByLabel('Name', { exact: true }).fill('chosen');
+    await page.getByLabel('chosen-kept').check();
+    await page.getByLabel('chosen-lost').check();
+    await consoleOf.yard.ended(await consoleOf.yard.insist('DELETE', `/cloud/v1/volumes/1/1/${volumes[1]!}`));
+    const lost = page.getByLabel(`${volumes[1]} deleted`);
+    await lost.waitFor();
+    await submit(page, 'Create lifecycle policy');
+    await lost.and(page.locator('[aria-invalid=true]:focus')).waitFor();
+    await lost.click();
+    await submit(page, 'Create lifecycle policy');
+    await page.getByText('Created lifecycle policy chosen').waitFor();
+    expect((await policyNamed('chosen')).volumes).toMatchObject([{ volume_id: volumes[0] }]);
+  });
+
   it('repeats only the failed requests of several', async () => {
     const volume = await newVolume('partly');
     await newPolicy('partly-1', { volume_ids: [volume] });

@@ -50,6 +50,25 @@ describe('the page of tokens', () => {
     await checkPage(page);
   });
 
+  it('offers a chosen project that was deleted elsewhere, so that it can be taken out', async () => {
+    const { yard } = consoleOf;
+    const project = (await yard.insist('POST', '/cloud/v1/projects', { name: 'short-lived' })).body;
+    const page = await open('tokens/new');
+    await page.getByLabel('Name', { exact: true }).fill('limited');
+    await page.getByLabel('short-lived').check();
+    await yard.insist('DELETE', `/cloud/v1/projects/${project.id}`);
+    const lost = page.getByRole('group', { name: 'Projects' }).getByLabel(String(project.id), { exact: true });
+    await lost.waitFor();
+    const create = page.getByRole('dialog').getByRole('button', { name: 'Create token' });
+    await create.click();
+    await lost.and(page.locator('[aria-invalid=true]:focus')).waitFor();
+    await lost.click();
+    await create.click();
+    await page.getByRole('dialog', { name: 'Token limited' }).waitFor();
+    expect(await listed('limited')).toMatchObject({ project_ids: null });
+    await page.getByRole('dialog').locator('pre').first().dispatchEvent('copy');
+  });
+
   it('shows the choice of projects at the start of its line, also after a page of load balancers', async () => {
     const page = await open('load-balancers/new');
     await page.getByLabel('Listener name').waitFor();

@@ -15,6 +15,7 @@ export function secretLabel({ name, expiration }: Secret): string {
 export function CertificateFields({ form, prefix, isRequired }: { form: Form; prefix: string; isRequired: boolean }) {
   const all = useQuery(secretsQuery(useScope())).data?.results ?? [];
   const certificates = all.filter(({ secret_type }) => secret_type === 'certificate');
+  const further = (form.get(`${prefix}sni_secret_id`) as readonly string[] | undefined) ?? [];
   const choices = certificates.map((secret) => ({ value: secret.id, label: secretLabel(secret) }));
   return (
     <>
@@ -26,7 +27,7 @@ export function CertificateFields({ form, prefix, isRequired }: { form: Form; pr
         help={certificates.length === 0 ? 'This project has no certificate yet: create a secret first.' : ''}
         choices={choices}
       />
-      {certificates.length > 1 && (
+      {(certificates.length > 1 || further.length > 0) && (
         <ChecklistField
           form={form}
           path={`${prefix}sni_secret_id`}

@@ -10,12 +10,14 @@ interface ChecklistFieldProps<T> {
   readonly choices: readonly { readonly value: T; readonly label: string }[];
 }
 
-/** A list of values as one checkbox for each that can be chosen. */
+/** A list of values as one checkbox for each that can be chosen, or that was chosen and has been deleted since. */
 export function ChecklistField<T extends string | number>(props: ChecklistFieldProps<T>) {
   const { form, path, label, help, choices } = props;
   const id = useId();
   const chosen = (form.get(path) as readonly T[] | undefined) ?? [];
   useEffect(() => form.register(path));
+  const others = chosen.filter((value) => choices.every((choice) => choice.value !== value));
+  const shown = [...choices, ...others.map((value) => ({ value, label: String(value) }))];
   const toggle = (value: T, isOn: boolean) =>
     form.set(path, isOn ? [...chosen, value] : chosen.filter((each) => each !== value));
   return (
@@ -23,11 +25,12 @@ export function ChecklistField<T extends string | number>(props: ChecklistFieldP
       <legend>
         {label} <span className="optional">(optional)</span>
       </legend>
-      {choices.map(({ value, label: text }) => (
+      {shown.map(({ value, label: text }) => (
         <label key={value} className="row nowrap">
           <input
             type="checkbox"
             checked={chosen.includes(value)}
+            aria-invalid={form.errorsAt(`${path}.${chosen.indexOf(value)}`).length > 0}
             onChange={({ target }) => toggle(value, target.checked)}
           />
           <bdi>{text}</bdi>
