@@ -76,13 +76,28 @@ const methods: Record<L7CompareType, string> = {
   STARTS_WITH: 'beg',
 };
 
+/** HAProxy ends an anonymous ACL at this word, within quotes too, so these patterns compare values with it. */
+const END_OF_ACL = '}';
+const endOfAclPatterns: Record<Exclude<L7CompareType, 'REGEX'>, string> = {
+  CONTAINS: '[}]',
+  ENDS_WITH: '[}]\\z',
+  EQUAL_TO: '\\A[}]\\z',
+  STARTS_WITH: '\\A[}]',
+};
+
+/** The method and the pattern of a rule. */
+function comparison({ compareType, value }: DesiredL7Rule): string {
+  const as = (method: string, text: string) => `-m ${method} -- ${quote.word('rule value', text)}`;
+  if (compareType === 'REGEX') return as(methods.REGEX, boundedRegex(value));
+  return value === END_OF_ACL ? as(methods.REGEX, endOfAclPatterns[compareType]) : as(methods[compareType], value);
+}
+
 /** The sample, the method and the pattern of a rule. */
 function acl(rule: DesiredL7Rule): string {
   const { type, compareType, value } = rule;
   const isRegex = compareType === 'REGEX';
   const key = () => quote.l7Key(rule.key ?? '');
-  const text = quote.word('rule value', isRegex ? boundedRegex(value) : value);
-  const compared = (sample: string, flags = '') => `${sample} ${flags}-m ${methods[compareType]} -- ${text}`;
+  const compared = (sample: string, flags = '') => `${sample} ${flags}${comparison(rule)}`;
   switch (type) {
     case 'HOST_NAME':
       return compared('req.hdr(host),host_only', '-i ');
