@@ -89,12 +89,14 @@ interface OperationDefinition<
   body?: Body;
   /**
    * The rules of the body that its shape cannot express and that need no database. Called only for invalid requests, so that the
-   * response names all errors at once; the service checks valid ones. `params` is empty if one of them is invalid.
+   * response names all errors at once; the service checks valid ones. `params` is empty if one of them is invalid. `by` is
+   * absent for public operations.
    */
   bodyErrors?(
     body: ValidFields<Valid<Body>>,
     isInvalid: IsInvalid,
     params: Partial<Params<Path, Own>>,
+    by: RequestContext,
   ): FieldError[] | Promise<FieldError[]>;
   /** The shape of the response body. Without one the body is empty. */
   response?: ResponseBody;

@@ -5,6 +5,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import { type FieldError, maxErrors } from '../errors/catalogue.ts';
+import type { RequestContext } from '../authz/actor.ts';
 import type { IsInvalid } from '../errors/valid-fields.ts';
 import type { Check, ValidationError } from './validation.ts';
 
@@ -12,7 +13,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The rules of the body. An error of a field that is known to be invalid, or of the object that has it, is not reported. */
     bodyErrors?:
-      | ((body: never, isInvalid: IsInvalid, params: never) => FieldError[] | Promise<FieldError[]>)
+      | ((body: never, isInvalid: IsInvalid, params: never, by: RequestContext) => FieldError[] | Promise<FieldError[]>)
       | undefined;
   }
 }
@@ -55,7 +56,8 @@ async function errorsOfRules(request: FastifyRequest, found: Record<Part, FieldE
   const isInvalid: IsInvalid = (path) => known.some((error) => `${error.path}.`.startsWith(`${path}.`));
   const isKnown = ({ path }: FieldError) => isInvalid(path) || known.some((error) => path.startsWith(`${error.path}.`));
   const params = found.params.length === 0 ? request.params : {};
-  return (await bodyErrors(valid as never, isInvalid, params as never)).filter((error) => !isKnown(error));
+  const errors = await bodyErrors(valid as never, isInvalid, params as never, request.by);
+  return errors.filter((error) => !isKnown(error));
 }
 
 /** Returns whether the container must be removed, too: a list with an invalid item. */

@@ -39,10 +39,24 @@ describe('turns', () => {
       const all = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'b3', 'c1'].map((name) => start(name));
       await nextTurn();
       expect(started).toEqual(['a1', 'a2', 'a3', 'b1']);
-      for (const name of ['a1', 'a2', 'a3', 'b1', 'a4', 'c1']) await end(name);
-      expect(started.slice(4)).toEqual(['a4', 'b2', 'c1', 'a5', 'b3']);
-      for (const name of ['b2', 'a5', 'b3']) await end(name);
+      for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) await end(name);
+      expect(started.slice(4)).toEqual(['b2', 'c1', 'b3', 'a4', 'a5']);
+      for (const name of ['c1', 'b3', 'a4', 'a5']) await end(name);
       await Promise.all(all);
+    });
+
+    it('alternate also in one slot, and continue after a failure', async () => {
+      const inTurn = limitedByKey<string>(1);
+      const started: string[] = [];
+      const send = (key: string) =>
+        inTurn(key, async () => {
+          started.push(key);
+          await nextTurn();
+          if (started.length === 2) throw new Error('failed');
+        });
+      const results = await Promise.allSettled([...'aaaabbc'].map(send));
+      expect(started.join('')).toBe('abcabaa');
+      expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
     });
 
     it('do not start work that is aborted before its turn', async () => {

@@ -13,7 +13,8 @@ export function limited(slots: number): Turn {
 
 /**
  * Runs at most `slots` pieces of work at a time, and at most `slotsPerKey` of one key, by default three quarters. Keys with
- * waiting work take turns; the work of a key starts in order of arrival. Work whose `signal` aborts before its turn is not started.
+ * waiting work take turns: with one slot, the work of a key waits for at most one piece of each other key. The work of a key starts
+ * in order of arrival. Work whose `signal` aborts before its turn is not started.
  */
 export function limitedByKey<K>(slots: number, slotsPerKey = Math.ceil(0.75 * slots)) {
   let free = slots;
@@ -21,6 +22,12 @@ export function limitedByKey<K>(slots: number, slotsPerKey = Math.ceil(0.75 * sl
   /** Functions that start waiting work. The key whose turn is next comes first. */
   const waiting = new Map<K, Set<() => void>>();
 
+  /** Moves a key to the end of the order. */
+  const moveToEnd = (key: K) => {
+    const starts = waiting.get(key);
+    waiting.delete(key);
+    if (starts && starts.size > 0) waiting.set(key, starts);
+  };
   const startWaiting = () => {
     for (const [key, starts] of waiting) {
       const ofKey = running.get(key) ?? 0;
@@ -29,11 +36,18 @@ export function limitedByKey<K>(slots: number, slotsPerKey = Math.ceil(0.75 * sl
       free -= 1;
       running.set(key, ofKey + 1);
       const [start] = starts;
+      starts.delete(start!);
+      moveToEnd(key);
       start!();
-      // To the end of the order.
-      waiting.delete(key);
-      if (starts.delete(start!) && starts.size > 0) waiting.set(key, starts);
     }
+  };
+  const end = (key: K) => {
+    const left = running.get(key)! - 1;
+    if (left > 0) running.set(key, left);
+    else running.delete(key);
+    free += 1;
+    moveToEnd(key);
+    startWaiting();
   };
   const untilTurn = async (key: K, signal?: AbortSignal) => {
     signal?.throwIfAborted();
@@ -55,11 +69,7 @@ export function limitedByKey<K>(slots: number, slotsPerKey = Math.ceil(0.75 * sl
     try {
       return await work();
     } finally {
-      const left = running.get(key)! - 1;
-      if (left > 0) running.set(key, left);
-      else running.delete(key);
-      free += 1;
-      startWaiting();
+      end(key);
     }
   };
 }

@@ -29,7 +29,7 @@ const tls = (changes: object = {}) => ({
 });
 const read = (changes: object = {}) => readTlsPayload(tls(changes), now);
 const readV1 = (type: SecretType, payload: string | Buffer) =>
-  readPayload(type, Buffer.from(payload).toString('base64'), now);
+  readPayload(type, Buffer.from(payload).toString('base64'), { now, clientId: 1 });
 const errorsOf = ({ contents, errors }: Reading) => {
   expect(contents === null).toBe(errors.length > 0);
   return errors.map(({ path, message }) => `${path}: ${message}`);
@@ -279,8 +279,10 @@ describe('a payload in base64', () => {
   });
 
   it('is refused if it does not match its type', async () => {
-    expect(errorsOf(await readPayload('opaque', 'not base64!', now))).toEqual(['payload: is not base64']);
-    expect(errorsOf(await readPayload('opaque', ' \n', now))).toEqual(['payload: is empty']);
+    expect(errorsOf(await readPayload('opaque', 'not base64!', { now, clientId: 1 }))).toEqual([
+      'payload: is not base64',
+    ]);
+    expect(errorsOf(await readPayload('opaque', ' \n', { now, clientId: 1 }))).toEqual(['payload: is empty']);
     expect(errorsOf(await readV1('opaque', Buffer.alloc(maxPayloadBytes + 1)))).toEqual([
       `payload: has ${maxPayloadBytes + 1} bytes; the maximum is ${maxPayloadBytes}`,
     ]);
@@ -298,7 +300,9 @@ describe('a payload in base64', () => {
     const lines = Buffer.from(leaf.pem + leaf.keyPem)
       .toString('base64')
       .replace(/.{76}/g, '$&\n');
-    expect((await readPayload('certificate', lines, now)).contents).toMatchObject({ kind: 'certificate' });
+    expect((await readPayload('certificate', lines, { now, clientId: 1 })).contents).toMatchObject({
+      kind: 'certificate',
+    });
   });
 });
 

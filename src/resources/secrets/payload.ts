@@ -43,19 +43,25 @@ export async function readTlsPayload(payload: CreateSecret['payload'], now: Date
 const field = 'payload';
 const noCertificate = 'contains no certificate in PEM (-----BEGIN CERTIFICATE-----)';
 
+interface ReadingContext {
+  now: Date;
+  /** The client that sent the payload. */
+  clientId: number;
+}
+
 /** The payload of v1: one field, so every error has its path. */
-export async function readPayload(type: SecretType, base64: string, now: Date): Promise<Reading> {
+export async function readPayload(type: SecretType, base64: string, context: ReadingContext): Promise<Reading> {
   const bytes = fromBase64(base64);
   if (!bytes) return refused('is not base64');
   if (bytes.length === 0) return refused('is empty');
   if (bytes.length > maxPayloadBytes) return refused(tooLarge(bytes.length));
   switch (type) {
     case 'certificate':
-      return readCertificate(bytes, now);
+      return readCertificate(bytes, context);
     case 'public': {
       const key = publicKeyOf(bytes);
       if (key) return reading(contentsOfBytes(bytes, key));
-      const read = await readCertificate(bytes, now);
+      const read = await readCertificate(bytes, context);
       const isPublic = !read.contents || read.contents.kind === 'ca';
       return isPublic ? read : refused('is neither a public key nor CA certificates');
     }
@@ -67,16 +73,17 @@ export async function readPayload(type: SecretType, base64: string, now: Date): 
       return reading(contentsOfBytes(bytes));
     case 'opaque': {
       // The client declares no format. A valid certificate can be used as one; any other bytes are stored unchanged.
-      const { contents } = await readCertificate(bytes, now);
+      const { contents } = await readCertificate(bytes, context);
       return reading(contents ?? contentsOfBytes(bytes));
     }
   }
 }
 
 /** A bundle; PEM of a certificate with its key, of CA certificates, or of revocation lists; a certificate in DER. */
-async function readCertificate(bytes: Buffer, now: Date): Promise<Reading> {
+async function readCertificate(bytes: Buffer, context: ReadingContext): Promise<Reading> {
+  const { now } = context;
   if (isPem(bytes.toString('latin1'))) return readPemCertificate(bytes.toString('latin1'), now);
-  if (isBundle(bytes)) return readBundleCertificate(bytes, now);
+  if (isBundle(bytes)) return readBundleCertificate(bytes, context);
   const { found } = await readCertificates([bytes], field);
   if (found.length === 0) return refused('is neither PEM, nor a PKCS#12 bundle, nor an X.509 certificate');
   return readingOfAuthorities(found, [], now);
@@ -97,9 +104,9 @@ async function readPemCertificate(text: string, now: Date): Promise<Reading> {
   return readingOfPair(certificates, key, now);
 }
 
-async function readBundleCertificate(bytes: Buffer, now: Date): Promise<Reading> {
+async function readBundleCertificate(bytes: Buffer, { now, clientId }: ReadingContext): Promise<Reading> {
   try {
-    const bundle = await readBundle(bytes);
+    const bundle = await readBundle(bytes, clientId);
     const certificates = await readCertificates(bundle.certificates, field);
     const [key, ...more] = bundle.privateKeys;
     if (!key) return readingOfAuthorities(certificates.found, certificates.errors, now);

@@ -39,7 +39,8 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
     const all = ['pkcs12', '-export', '-in', 'all.pem', '-passout', 'pass:', ...options];
     return execFileSync('openssl', all, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
   };
-  const read = (bytes: Buffer, type: SecretType = 'certificate') => readPayload(type, bytes.toString('base64'), now);
+  const read = (bytes: Buffer, type: SecretType = 'certificate') =>
+    readPayload(type, bytes.toString('base64'), { now, clientId: 1 });
 
   it.each([
     ['as OpenSSL 3 writes it', []],
@@ -58,9 +59,17 @@ describe.skipIf(!hasOpenssl)('a PKCS#12 bundle', () => {
   it('with many rounds delays no other work in threads, however many are read together', async () => {
     const slow = bundle('-keypbe', 'NONE', '-iter', '200000');
     const ended: string[] = [];
-    const work = Array.from({ length: 8 }, () => readBundle(slow).then(() => ended.push('bundle')));
+    const work = Array.from({ length: 8 }, () => readBundle(slow, 1).then(() => ended.push('bundle')));
     await Promise.all([...work, stat(directory).then(() => ended.push('file'))]);
     expect(ended[0]).toBe('file');
+  });
+
+  it('of one client waits for at most one derivation of another one, however many that sends', async () => {
+    const slow = bundle('-keypbe', 'NONE', '-iter', '100000');
+    const ended: number[] = [];
+    const send = (clientId: number) => readBundle(slow, clientId).then(() => ended.push(clientId));
+    await Promise.all([...Array.from({ length: 8 }, () => send(1)), send(2)]);
+    expect(ended.slice(0, 2)).toContain(2);
   });
 
   it('without a key is stored as CA certificates', async () => {

@@ -4,11 +4,12 @@
  * Node 24 can use such a bundle but cannot return its contents (Node 26 can: `crypto.parsePKCS12` should then replace
  * this file). The MAC of the bundle is not verified: with an empty password it protects nothing, and the key is checked
  * against the certificate anyway. The bundle determines the rounds of key derivation, so they are limited and run off
- * the main thread, in one thread: the few threads of the process also do the work on files for all clients.
+ * the main thread, in one thread: the few threads of the process also do the work on files for all clients. Clients take turns
+ * in that thread, so a client that sends many bundles delays a bundle of another client by one derivation.
  */
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
-import { limited } from '../../platform/turns.ts';
+import { limitedByKey } from '../../platform/turns.ts';
 import { BerError, child, type Element, integerOf, octetsOf, oidOf, readBer, tags } from './ber.ts';
 
 interface Bundle {
@@ -50,7 +51,7 @@ const ciphers: Record<string, { name: string; keyBytes: number }> = {
 const maxRounds = 2_000_000;
 
 const deriveInThread = promisify(pbkdf2);
-const inTurn = limited(1);
+const inTurn = limitedByKey<number>(1);
 
 /** True if the bytes have the outer structure of a bundle. Its contents are not checked. */
 export function isBundle(bytes: Buffer): boolean {
@@ -61,10 +62,10 @@ export function isBundle(bytes: Buffer): boolean {
   }
 }
 
-/** @throws BundleError */
-export async function readBundle(bytes: Buffer): Promise<Bundle> {
+/** `clientId`: the client that sent it. @throws BundleError */
+export async function readBundle(bytes: Buffer, clientId: number): Promise<Bundle> {
   const bundle: Bundle = { certificates: [], privateKeys: [] };
-  const rounds = { left: maxRounds };
+  const rounds = { left: maxRounds, clientId };
   try {
     for (const part of readBer(dataOf(child(readBer(bytes), 1, tags.sequence))).children) {
       for (const bag of readBer(await contentsOf(part, rounds)).children) await readBag(bag, bundle, rounds);
@@ -78,6 +79,7 @@ export async function readBundle(bytes: Buffer): Promise<Bundle> {
 
 interface Rounds {
   left: number;
+  clientId: number;
 }
 
 /** The bytes of a ContentInfo of type data. */
@@ -151,7 +153,7 @@ async function keyFrom(parameters: Element, keyBytes: number, rounds: Rounds): P
   const digest = pseudorandom ? digests[oidOf(child(pseudorandom, 0, tags.oid))] : 'sha1';
   if (!digest) throw unsupported();
   const salt = child(parameters, 0, tags.octets).content;
-  return inTurn(() => deriveInThread('', salt, count, keyBytes, digest));
+  return inTurn(rounds.clientId, () => deriveInThread('', salt, count, keyBytes, digest));
 }
 
 /** OpenSSL 1.1, LibreSSL and old Java write RC2 and triple DES by default. */

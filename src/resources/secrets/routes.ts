@@ -36,7 +36,7 @@ export const secretOperations = ({ secrets }: { secrets: Secrets }) => [
     deprecated: true,
     access: projectMember,
     body: CreateSecretV1,
-    bodyErrors: secrets.bodyErrorsV1,
+    bodyErrors: (body, _isInvalid, _params, by) => secrets.bodyErrorsV1(body, by),
     response: TaskIds,
     handle: ({ by, scope, body }) => secrets.createV1(by, scope, body),
   }),

@@ -80,9 +80,12 @@ export function createSecrets(deps: SecretsDeps) {
     },
 
     /** For an invalid body. A payload whose type is invalid is only decoded, like that of a symmetric key. */
-    async bodyErrorsV1({ secret_type = 'symmetric', payload, expiration }: ValidFields<CreateSecretV1>) {
+    async bodyErrorsV1(
+      { secret_type = 'symmetric', payload, expiration }: ValidFields<CreateSecretV1>,
+      { actor: { clientId } }: RequestContext,
+    ) {
       const now = clock.now();
-      const read = payload === undefined ? null : await readPayload(secret_type, payload, now);
+      const read = payload === undefined ? null : await readPayload(secret_type, payload, { now, clientId });
       return [...(read?.errors ?? []), ...readExpiry('expiration', expiration, now).errors];
     },
 
@@ -103,8 +106,12 @@ export function createSecrets(deps: SecretsDeps) {
 
     async createV1(context: RequestContext, scope: Scope, body: CreateSecretV1): Promise<TaskIds> {
       const now = clock.now();
+      const { clientId } = context.actor;
       const expiration = readExpiry('expiration', body.expiration, now);
-      const contents = requireContents(await readPayload(body.secret_type, body.payload, now), expiration.errors);
+      const contents = requireContents(
+        await readPayload(body.secret_type, body.payload, { now, clientId }),
+        expiration.errors,
+      );
       return insert(context, scope, contents, {
         name: body.name,
         secretType: body.secret_type,
