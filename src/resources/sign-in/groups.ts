@@ -21,7 +21,7 @@ const Entry = Type.Object(
 );
 export type GroupEntry = Static<typeof Entry>;
 
-const GroupsFile = Type.Object(
+export const GroupsFile = Type.Object(
   { groups: Type.Array(Entry, { minItems: 1, maxItems: 10_000 }) },
   { additionalProperties: false },
 );
