@@ -240,14 +240,11 @@ describe.skipIf(reason !== null)(reason ?? 'the Terraform text', () => {
 
   it('does not exist for values that the provider omits from its request', async () => {
     const listener = { name: 'a', protocol: 'TCP', protocol_port: 1 };
-    const members = [{ address: '127.0.0.1', protocol_port: 1, weight: 0 }];
-    const pool = { name: 'a', protocol: 'TCP', lb_algorithm: 'ROUND_ROBIN', members };
     const share = { name: 'a', protocol: 'NFS', size: 1, network: { network_id: 'n' } };
     for (const [operationId, body] of Object.entries<JsonObject>({
       // Nobody may connect; without the field, everyone may.
       createListener: { ...listener, load_balancer_id: 'l', allowed_cidrs: [] },
       createLoadBalancer: { name: 'a', listeners: [{ ...listener, allowed_cidrs: [] }] },
-      createLbPool: pool,
       // The settings of a standard share.
       createFileShare: { ...share, share_settings: { root_squash: true } },
     })) {

@@ -64,7 +64,6 @@ const member: Resource = {
   type: 'gcore_lbmember',
   attributes: words('pool_id address protocol_port weight subnet_id instance_id'),
   defaults: { admin_state_up: true, backup: false },
-  unsent: { weight: 0 },
 };
 
 const pool: Resource = {
