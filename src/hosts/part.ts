@@ -83,7 +83,7 @@ export interface HostPart<State = unknown> {
    * Default: 16.
    */
   readonly concurrency?: number;
-  /** Starts, or adopts, its programs. Called again when the agent converges again: what serves serves on. */
+  /** Starts, or adopts, its programs. Called again when the agent converges again: programs that serve continue to do so. */
   start(region: RegionView): Promise<void>;
   /**
    * Before the host serves: brings it to exactly these states and removes everything else. Returns the states that could not be
