@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,23 @@ it('removes files, folders and links, with any name, and not what a link leads t
   await emptyFolder(folder);
   expect(readdirSync(folder)).toEqual([]);
   expect(readdirSync(outside)).toHaveLength(100);
+});
+
+it('removes folders at any depth without a descriptor for each', async () => {
+  const folder = newFolder();
+  // No single path of the system reaches the last one.
+  const nest =
+    'const fs = require("fs"); process.chdir(process.argv[1]);' +
+    'for (let i = 0; i < 1000; i++) { fs.writeFileSync("file", "x"); fs.mkdirSync("folder"); process.chdir("folder") }';
+  execFileSync(process.execPath, ['-e', nest, folder]);
+  const descriptors = () => readdirSync('/proc/self/fd').length;
+  const before = descriptors();
+  let most = 0;
+  const timer = setInterval(() => (most = Math.max(most, descriptors())), 1);
+  await emptyFolder(folder).finally(() => clearInterval(timer));
+  expect(readdirSync(folder)).toEqual([]);
+  expect(most).toBeGreaterThan(before);
+  expect(most).toBeLessThan(before + 200);
 });
 
 it('does not follow a link to another folder', async () => {

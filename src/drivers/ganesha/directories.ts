@@ -2,8 +2,9 @@
  * Stores a share in a plain folder, for hosts that cannot mount loop devices (a container without CAP_SYS_ADMIN). The size is
  * not enforced; everything else is as with images. The folder gets its final name after its mode is set.
  */
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeTree } from '../../platform/empty-folder.ts';
 import { onHost } from '../command.ts';
 import { removeUnfinished, renameDurably, syncPath, UNFINISHED } from '../durable-files.ts';
 import { idsIn } from '../id-files.ts';
@@ -38,7 +39,8 @@ export function directoryStorage(layout: Layout): ShareStorage {
       if (quarantine && (await idsIn(layout.mounts, '')).includes(id)) {
         return renameDurably(path, join(layout.quarantine, `${Date.now()}-${id}`));
       }
-      await rm(path, { recursive: true, force: true });
+      // `rm` of Node fails for paths beyond the limit of the system, which clients can create.
+      await onHost(`cannot remove ${path}`, () => removeTree(path));
       await syncPath(layout.mounts);
     },
     // A folder has no space of its own, and adding up its files would read all of them.
