@@ -111,6 +111,18 @@ describe('a list that is cut', () => {
     await page.getByLabel('Filter', { exact: true }).fill('nothing');
     await page.getByText('0 of 10,500 rows; only 1 are listed and filtered').waitFor();
   });
+
+  it('does not make the list of tasks mark a resource that it lacks as deleted', async () => {
+    const { yard } = consoleOf;
+    const task = await yard.ended(await yard.insist('POST', '/cloud/v1/networks/1/1', { name: 'beyond' }));
+    const page = await open('volumes');
+    await page.route(/\/networks\/1\/1\?/, (route) => route.fulfill({ json: { count: 10_500, results: [] } }));
+    const read = page.waitForResponse(/\/networks\/1\/1\?/);
+    await page.getByRole('link', { name: 'Tasks', exact: true }).click();
+    await (await read).finished();
+    await loaded(page);
+    await page.getByRole('link', { name: task.created_resources.networks[0].slice(0, 8) }).waitFor();
+  });
 });
 
 describe('a long name', () => {

@@ -18,7 +18,9 @@ export function VolumeChoice({ form, excluded = [] }: { form: Form; excluded?: r
   const chosen = (form.get('volume_ids') as readonly string[] | undefined) ?? [];
   const volumes = data?.results ?? [];
   const offered = volumes.filter((volume) => !excluded.includes(volume.id) || chosen.includes(volume.id));
-  const deleted = data ? chosen.filter((each) => !volumes.some((volume) => volume.id === each)) : [];
+  const unlisted = data ? chosen.filter((each) => !volumes.some((volume) => volume.id === each)) : [];
+  // A long list is cut.
+  const areDeleted = data?.count === volumes.length;
   const found = offered.filter((volume) =>
     `${volume.name} ${volume.id}`.toLowerCase().includes(text.trim().toLowerCase()),
   );
@@ -40,10 +42,10 @@ export function VolumeChoice({ form, excluded = [] }: { form: Form; excluded?: r
         onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
       />
       <div className="volume-choice">
-        {deleted.map((each) => (
+        {unlisted.map((each) => (
           <label key={each}>
             <input type="checkbox" checked aria-invalid={isFaulty(each)} onChange={() => toggle(each)} />
-            {each} <span className="muted">deleted</span>
+            {each} {areDeleted && <span className="muted">deleted</span>}
           </label>
         ))}
         {found.slice(0, SHOWN).map((volume) => (
@@ -57,7 +59,7 @@ export function VolumeChoice({ form, excluded = [] }: { form: Form; excluded?: r
             <bdi>{volume.name}</bdi> <span className="muted">{formatGib(volume.size)}</span>
           </label>
         ))}
-        {data && found.length + deleted.length === 0 && <span className="muted">No volume</span>}
+        {data && found.length + unlisted.length === 0 && <span className="muted">No volume</span>}
         {found.length > SHOWN && <span className="muted">and {found.length - SHOWN} more; filter to see them</span>}
       </div>
       <FieldErrors id={`${id}-error`} errors={form.errorsAt('volume_ids')} />

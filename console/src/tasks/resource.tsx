@@ -14,6 +14,11 @@ interface Named {
   readonly name?: string | null;
 }
 
+interface NamedRows {
+  readonly count: number;
+  readonly results: readonly Named[];
+}
+
 interface Kind {
   readonly page: string;
   /** The type of the task that deletes the resource. `delete_lbpool` is a task of the load balancer, which remains. */
@@ -43,10 +48,13 @@ export function useResourceNames(tasks: readonly Task[]): ResourceNames {
   const kinds = [...new Set(tasks.map((task) => task.resource_kind))].filter((kind) => kind in KINDS);
   const lists = useQueries({
     queries: kinds.map((kind) => ({ ...KINDS[kind]!.list(scope), enabled: !KINDS[kind]!.isOnlyCached })),
-  }) as readonly { readonly data?: { readonly results: readonly Named[] } | undefined; readonly isFetching: boolean }[];
+  }) as readonly { readonly data?: NamedRows | undefined; readonly isFetching: boolean }[];
   const names = lists.flatMap(({ data }) => (data?.results ?? []).map(({ id, name }) => [id, name ?? ''] as const));
-  const isComplete = (kind: string, at: number) =>
-    !KINDS[kind]!.isOnlyCached && lists[at]!.data !== undefined && !lists[at]!.isFetching;
+  const isComplete = (kind: string, at: number) => {
+    const { data, isFetching } = lists[at]!;
+    // A long list is cut.
+    return !KINDS[kind]!.isOnlyCached && data !== undefined && data.count === data.results.length && !isFetching;
+  };
   const knownKinds = new Set(kinds.filter(isComplete));
   return Object.assign(new Map(names), { knownKinds });
 }
