@@ -1,5 +1,15 @@
 /** The file that a daemon writes its output to. Readable only by its owner, because programs log what clients send. */
-import { closeSync, constants, fchmodSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statfsSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 const maxBytes = 10 * 1024 * 1024;
@@ -37,7 +47,10 @@ function openRegular(file: string): number {
   throw new Error(refusal);
 }
 
-/** The last 20 lines that were written after `start`. */
+/** For messages: the last 20 lines that were written after `start`, or why there are none. */
 export function endOfLog(file: string, start: number): string {
-  return readFileSync(file).subarray(start).toString('utf8').trimEnd().split('\n').slice(-20).join('\n');
+  const text = readFileSync(file).subarray(start).toString('utf8').trimEnd();
+  if (text !== '') return `its log ${file} ends:\n${text.split('\n').slice(-20).join('\n')}`;
+  const reason = statfsSync(dirname(file)).bavail === 0 ? ', whose disk is full' : '';
+  return `it wrote nothing to its log ${file}${reason}`;
 }

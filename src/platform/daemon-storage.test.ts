@@ -1,4 +1,4 @@
-/** A daemon while the storage of its pid file fails. */
+/** A daemon while the storage of its files fails. */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,13 @@ import { superviseDaemon } from './daemon.ts';
 import { silentLogger } from './log.ts';
 import { liveProcess } from './running-processes.ts';
 
-vi.mock('node:fs', async (original) => (await import('../../test/storage-layer.ts')).layered(await original()));
+const disk = vi.hoisted(() => ({ isFull: false }));
+
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>();
+  const statfsSync = (path: string) => (disk.isFull ? { bavail: 0 } : fs.statfsSync(path));
+  return (await import('../../test/storage-layer.ts')).layered({ ...fs, statfsSync });
+});
 
 it('is stopped although its pid file cannot be removed, and started again later', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'daemon-storage-'));
@@ -31,4 +37,21 @@ it('is stopped although its pid file cannot be removed, and started again later'
   const next = await superviseDaemon(options);
   expect(next.pid()).not.toBe(pid);
   await next.stop();
+});
+
+it('names the full disk if a program exits and could write nothing to its log', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'daemon-storage-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const logFile = join(dir, 'program.log');
+  const options = {
+    ...{ name: 'program', command: { file: 'false', args: [] }, pidFile: join(dir, 'program.pid'), logFile },
+    ...{ stopSignal: 'SIGTERM' as const, startTimeout: 20, log: silentLogger },
+    matches: () => false,
+    probe: () => Promise.reject(new Error('absent')),
+  };
+  const nothing = `program exited (code 1); it wrote nothing to its log ${logFile}`;
+  await expect(superviseDaemon(options)).rejects.toThrow(new Error(nothing));
+  disk.isFull = true;
+  onTestFinished(() => void (disk.isFull = false));
+  await expect(superviseDaemon(options)).rejects.toThrow(new Error(`${nothing}, whose disk is full`));
 });

@@ -205,7 +205,7 @@ async function startOrAdopt(supervision: Supervision): Promise<void> {
     response === 'exited'
       ? `exited (${describe(await running.exited)})`
       : `did not respond in ${options.startTimeout} s`;
-  throw new Error(`${options.name} ${why}; its log ${options.logFile} ends:\n${logTail()}`);
+  throw new Error(`${options.name} ${why}; ${logTail()}`);
 }
 
 /** A live process that does not respond is terminated, so that the caller starts a new one. */
