@@ -44,6 +44,8 @@ describe('a wrong command line', () => {
     [['host', 'h2'], 'host h2 is not a command', hostGroup],
     [['host', '--region'], '--region requires a value', 'usage: cloudyard host --region N'],
     [['worker'], '--region is required', 'usage: cloudyard worker --region N [--region N]...'],
+    [['backup', '--to', ''], '--to requires a value', expect.stringContaining('backup') as never],
+    [['restore', '--from='], '--from requires a value', expect.stringContaining('restore') as never],
     [['worker', '--region'], '--region requires a value', expect.stringContaining('worker') as never],
   ])('%j gets one line of error and the usage of that command', (args, message, usage) => {
     expect(errorOf(args)).toEqual({ message, usage });

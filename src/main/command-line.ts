@@ -108,6 +108,9 @@ function parseArguments(command: Command, args: string[]): { values: object; ope
   const { values, positionals } = parseArgs(config);
   const missing = Object.keys(options).find((name) => options[name]!.required && !(name in values));
   if (missing) throw new UsageError(`--${missing} is required`);
+  // Of a variable of the shell that is not set: the path would be that of the current folder.
+  const empty = Object.entries(values).find(([name, value]) => value === '' && isPath(options[name]!))?.[0];
+  if (empty) throw new UsageError(`--${empty} requires a value`);
   const wanted = operands?.split(' ') ?? [];
   const absent = wanted[positionals.length];
   if (absent) throw new UsageError(`${absent.replace('...', '')} is required`);
@@ -115,6 +118,8 @@ function parseArguments(command: Command, args: string[]): { values: object; ope
   if (extra !== undefined && !operands?.endsWith('...')) throw new UsageError(`unexpected argument '${extra}'`);
   return { values, operands: positionals };
 }
+
+const isPath = ({ value = '' }: Option) => /^(DIR|FILE)\b/.test(value);
 
 /** Adds the usage of the command to usage errors of its parser and of the command itself. */
 function withUsage<T>(command: Command, work: () => T): T {
