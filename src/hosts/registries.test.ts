@@ -2,7 +2,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { requires } from '../../test/requires.ts';
 import type { CephMount } from '../drivers/ceph/mount.ts';
 import { registryTestHost, testHosting } from '../drivers/distribution/test-host.ts';
-import { registryPart } from './registries.ts';
+import type { RegistryDriver, RegistryHosting } from '../drivers/registry.ts';
+import type { Publisher } from './part.ts';
+import { createPublishedRegistryDriver, registryPart } from './registries.ts';
 
 const signal = new AbortController().signal;
 
@@ -60,3 +62,24 @@ it.skipIf(!requires('docker-registry'))(
     expect([await answer(), mounted]).toEqual([401, 1]);
   },
 );
+
+it('settings of registries are published once, and again after a failover that lost them', async () => {
+  let stored: string | null = null;
+  let publications = 0;
+  const publisher = {
+    async publish(_id: string, hosting: RegistryHosting) {
+      stored = JSON.stringify(hosting);
+      publications += 1;
+    },
+    states: async () => new Map(stored === null ? [] : [['hosting', JSON.parse(stored) as RegistryHosting]]),
+  } as unknown as Publisher<RegistryHosting>;
+  const store = { address: '' } as unknown as RegistryDriver;
+  const driver = createPublishedRegistryDriver(publisher, store, () => ({}) as never);
+
+  await driver.configure(testHosting);
+  await driver.configure(testHosting);
+  expect(publications).toBe(1);
+  stored = null;
+  await driver.configure(testHosting);
+  expect(publications).toBe(2);
+});

@@ -43,8 +43,11 @@ export function createPublishedRegistryDriver(
   status: () => DriverStatus,
 ): RegistryDriver {
   let published: RegistryHosting | null = null;
+  /** A failover of the database may have lost it. */
+  const isStillPublished = async (hosting: RegistryHosting) =>
+    isDeepStrictEqual((await publisher.states()).get(id), hosting);
   const configure = async (hosting: RegistryHosting) => {
-    if (isDeepStrictEqual(hosting, published)) return;
+    if (isDeepStrictEqual(hosting, published) && (await isStillPublished(hosting))) return;
     await publisher.publish(id, hosting, AbortSignal.timeout(publishMs));
     published = hosting;
   };
