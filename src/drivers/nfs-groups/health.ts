@@ -1,12 +1,16 @@
 /**
- * Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. Not while the cluster is
- * away: that is why they do not respond, and one that was ended could not be started again.
+ * Notices servers that are stuck or were fenced, and has them started again: neither ends by itself. Gives up a group whose server
+ * has ended and cannot be started again, for example on a full disk: another host may start it. Neither while the cluster is
+ * away: that is why they do not respond or start.
  */
 import type { Logger } from '../../platform/log.ts';
+import { succeeds } from '../../platform/succeeds.ts';
 import type { Tenure } from './tenure.ts';
 
 const PROBE_EVERY_MS = 1000;
 const FAILED_PROBES = 2;
+/** A start takes seconds. */
+const PROBES_DOWN = 30;
 /** When the cluster is back, metadata servers may still have to recover their sessions. */
 const PROBES_AFTER_OUTAGE = 5;
 
@@ -20,6 +24,8 @@ export function keepHealthy(
   { confirm, log }: { confirm(): Promise<void>; log: Logger },
 ): void {
   let failed = 0;
+  /** Probes since the server has ended. */
+  let down = 0;
   /** Whether the cluster was away at the last probe that failed. */
   let isAway = false;
   const isClusterAway = async (silent: string[]): Promise<boolean> => {
@@ -37,8 +43,14 @@ export function keepHealthy(
     if (!server.isUp()) {
       healthy.clear();
       failed = 0;
+      down += 1;
+      if (down < PROBES_DOWN) return;
+      down = 0;
+      if (!(await succeeds(tenure.requireFencing()))) return;
+      await tenure.end('its server cannot be started again');
       return;
     }
+    down = 0;
     const responding = await server.probe().catch(() => new Set<string>());
     const silent = [...healthy].filter((id) => wanted.has(id) && !responding.has(id));
     const isDown = responding.size === 0 && wanted.size > 0;
