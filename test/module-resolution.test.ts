@@ -41,12 +41,24 @@ it('the embedded PostgreSQL starts before the server is loaded', () => {
   expect(evaluated(loaded, 'server-parts.ts')).toBe(true);
 });
 
+it('a command that reads no configuration file loads neither Ajv nor the parser of YAML', () => {
+  const loaded = `Object.keys(process.getBuiltinModule('module')._cache).filter((file) => /node_modules.(ajv|yaml)/.test(file))`;
+  const program = `process.argv = ['node', 'cloudyard', '--version'];
+    process.on('exit', () => console.log(JSON.stringify(${loaded})));
+    await import(${JSON.stringify(urlOf('cloudyard.ts'))});`;
+  expect(run(program)).toMatch(/^cloudyard \S+\n\[\]\n$/);
+});
+
+const urlOf = (name: string) => pathToFileURL(join(root, 'src', 'main', name)).href;
+
 /** The value of an expression after the import of modules of src/main. */
 function evaluated(expression: string, ...modules: string[]): unknown {
-  const imports = modules.map(
-    (name) => `await import(${JSON.stringify(pathToFileURL(join(root, 'src', 'main', name)).href)});`,
-  );
-  const program = `${imports.join('')} console.log(JSON.stringify(${expression}));`;
+  const imports = modules.map((name) => `await import(${JSON.stringify(urlOf(name))});`);
+  return JSON.parse(run(`${imports.join('')} console.log(JSON.stringify(${expression}));`));
+}
+
+/** The output of a program. */
+function run(program: string): string {
   const args = ['--import', preload, '--input-type=module', '--eval', program];
-  return JSON.parse(execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' }));
+  return execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
 }

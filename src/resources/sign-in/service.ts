@@ -12,7 +12,7 @@ import type { Db } from '../../platform/db.ts';
 import { EncryptionError, type Keyring } from '../../platform/encryption.ts';
 import type { Logger } from '../../platform/log.ts';
 import type { OidcSettings } from '../../platform/oidc-settings.ts';
-import { ConfigurationFileError } from '../../platform/yaml-file.ts';
+import { ConfigurationFileError } from '../../platform/configuration-file-error.ts';
 import type { Clients } from '../clients/service.ts';
 import type { Projects } from '../projects/service.ts';
 import type { Tokens } from '../tokens/service.ts';
