@@ -95,3 +95,20 @@ it.each([
   const map = Type.Record(Type.String(), text, { propertyNames: keys });
   expect(errorsOf(map, { [key]: 'x' })).toEqual([`a.${key} ${message}`]);
 });
+
+it('text that cannot be stored is reported next to other errors, but not in fields that have one', () => {
+  const item = Type.Object({ b: text, c: Type.Optional(text) }, { additionalProperties: false });
+  const unstorable = 'must not contain NUL characters or unpaired surrogates';
+  expect(errorsOf(Type.Array(item), [{ b: '', c: '\0' }, { b: '\ud800', d: '\0', 'x\ud800': 1 }, 'four\0'])).toEqual([
+    'a.0.b must have at least 1 character',
+    'a.1.d is not a known field',
+    'a.1.x\ud800 is not a known field',
+    'a.2 must be an object',
+    `a.0.c ${unstorable}`,
+    `a.1.b ${unstorable}`,
+  ]);
+  expect(errorsOf(text, 'x\0\0y')).toEqual(['a must have at most 3 characters']);
+  expect(compileValidator({ schema: text, httpPart: 'body' })('four\0')).toMatchObject({
+    error: { errors: [{ path: '' }] },
+  });
+});

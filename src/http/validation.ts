@@ -92,8 +92,8 @@ export function compileValidator({ schema, httpPart }: { schema: unknown; httpPa
     for (const name of booleans) lowerCase(data as Parameters, name);
     const branch = union && isRecord(data) ? union.select(data) : 0;
     const validate = branches[branch]!;
-    // Data that matches its schema is not deeply nested, so only valid data is walked recursively.
-    const found = !validate(data) ? describe(validate.errors ?? []) : mayHaveText ? unstorable(data) : [];
+    const found = validate(data) ? [] : describe(validate.errors ?? []);
+    if (mayHaveText) found.push(...unstorable(data, found));
     const errors = [...ofSpelling, ...found.filter(({ path }) => !ofSpelling.some((error) => error.path === path))];
     if (knownNames) errors.push(...unknownParameters(data as object, knownNames));
     if (errors.length > 0) return { error: new ValidationError(errors.slice(0, maxErrors)) };
@@ -175,21 +175,27 @@ function isMisspelt(text: unknown, type: NumberParameter['type']): boolean {
   return typeof text === 'string' && !spellings[type].test(text);
 }
 
-/** Returns an error for each text that PostgreSQL cannot store. */
-function unstorable(data: unknown): FieldError[] {
+/**
+ * Returns an error for each text that PostgreSQL cannot store, except in fields that have an error. The recursion is bounded,
+ * because deeply nested bodies are not parsed (json-body.ts).
+ */
+function unstorable(data: unknown, known: FieldError[]): FieldError[] {
   const errors: FieldError[] = [];
+  const knownPaths = new Set(known.map(({ path }) => path));
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'string') {
       if (!isStorable(value)) errors.push({ path, message: storableText });
     } else if (value !== null && typeof value === 'object') {
       for (const key of Object.keys(value)) {
         if (errors.length >= maxErrors) return;
+        const field = path === '' ? key : `${path}.${key}`;
+        if (knownPaths.has(field)) continue;
         if (!Array.isArray(value)) visit(key, path);
-        visit((value as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`);
+        visit((value as Record<string, unknown>)[key], field);
       }
     }
   };
-  visit(data, '');
+  if (known.length < maxErrors && !knownPaths.has('')) visit(data, '');
   return errors;
 }
 
