@@ -3,7 +3,7 @@
  * for an rpcbind. Then the same of two data directories at once, of which the first to respond stops. Prints what was seen.
  */
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { rpcbindFor } from './rpcbind.ts';
 const port = 111;
 const newRpcbind = () => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudyard-rpcbind-'));
+  process.once('exit', () => rmSync(folder, { recursive: true }));
   return rpcbindFor(findProgram('rpcbind'), { ganesha: folder, runtime: folder }, silentLogger);
 };
 
