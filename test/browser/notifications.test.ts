@@ -100,7 +100,7 @@ describe('the pages of notifications', () => {
     await row.getByText('failed').waitFor();
     await checkPage(page);
     await row.getByRole('link').click();
-    await page.getByText('410').waitFor();
+    await page.getByText('answered 410').waitFor();
     const limited = { name: 'limited', role: 'member', project_ids: [1] };
     const { token } = (await yard.post('/cloudyard/v1/tokens', limited)).body;
     const ofLimited = await open(new URL(page.url()).pathname.replace('/console/p/1/r/1/', ''), { token });
@@ -112,11 +112,11 @@ describe('the pages of notifications', () => {
     await page.getByRole('link', { name: 'Deliveries' }).click();
     await page.getByRole('button', { name: `Resend to http://127.0.0.1:${port}` }).click();
     await page.getByText('delivered', { exact: true }).waitFor();
-    await page.getByText('200').first().waitFor();
+    await page.getByText('200: thanks').first().waitFor();
     expect(received).toHaveLength(2);
     await checkPage(page);
     await page.goto(`${yard.url}/console/p/1/r/1/webhooks/${hook.body.id}`);
-    await page.getByRole('table', { name: 'Deliveries' }).getByText('200').waitFor();
+    await page.getByRole('table', { name: 'Deliveries' }).getByText('200: thanks').waitFor();
     await page.getByRole('link', { name: 'All deliveries' }).click();
     await page.getByLabel('Delivery', { exact: true }).selectOption('failed');
     await page.getByText('Nothing matches the filter').waitFor();
