@@ -3,7 +3,7 @@ import { type Cloudyard, ended } from './cloudyard.ts';
 import { type Client, createClient, finished } from './client.ts';
 import { interleave } from './rounds.ts';
 import { newShare, sharesPath } from './shares.ts';
-import type { Row } from './table.ts';
+import { perSecond, type Row } from './table.ts';
 
 const clients = 16;
 const seconds = 2;
@@ -23,8 +23,8 @@ export async function kindsFinished(cloudyard: Cloudyard): Promise<Row[]> {
   return Object.entries(measured).map(([kind, values]) => ({
     what: `${kind} FINISHED, ${clients} clients that wait / file shares`,
     values: values.map((value, round) => value / shares[round]!),
-    measured: `${Math.round(values[0]!)}/s`,
-    peer: `${Math.round(shares[0]!)}/s`,
+    measured: perSecond(values),
+    peer: perSecond(shares),
     unit: 'ratio',
     bar: { atLeast: 0.4 },
   }));
