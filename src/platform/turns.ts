@@ -1,6 +1,6 @@
 /**
- * Ways to take turns: at most a given number at a time, one at a time for each key, and many callers sharing one run or a batch.
- * A failure never affects the next turn; callers that shared a run share its failure.
+ * Ways to take turns: at most a given number at a time, in turns of keys or not; one at a time for each key; and many callers
+ * sharing one run or a batch. A failure never affects the next turn; callers that shared a run share its failure.
  */
 
 export type Turn = <T>(work: () => Promise<T>) => Promise<T>;

@@ -10,8 +10,6 @@ export interface Shape {
   blocks?: Record<string, Shape>;
   /** Values that equal those of an omitted field, which the provider lacks. */
   defaults?: JsonObject;
-  /** Values that the provider omits from its request, although they differ from those of an omitted field. */
-  unsent?: JsonObject;
   /** Fields that follow from others. */
   implied?: string[];
 }
@@ -86,13 +84,12 @@ const listener: Resource = {
       'sni_secret_id timeout_client_data timeout_member_connect timeout_member_data',
   ),
   blocks: { user_list: { attributes: words('username encrypted_password') } },
-  // An empty list allows nobody, and an omitted one everyone.
-  unsent: { allowed_cidrs: [] },
-  prepare: ({ allowed_cidrs, ...rest }) =>
-    withLoadBalancerId({
-      ...rest,
-      ...(Array.isArray(allowed_cidrs) && { allowed_cidrs: allowed_cidrs.map(withPrefix) }),
-    }),
+  prepare({ allowed_cidrs, ...rest }) {
+    if (!Array.isArray(allowed_cidrs)) return withLoadBalancerId(rest);
+    // The provider omits an empty list from its request. It allows nobody, and an omitted one everyone.
+    if (allowed_cidrs.length === 0) throw new Inexpressible('allowed_cidrs');
+    return withLoadBalancerId({ ...rest, allowed_cidrs: allowed_cidrs.map(withPrefix) });
+  },
   child: { field: 'pools', resource: pool },
 };
 

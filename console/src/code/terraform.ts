@@ -52,8 +52,6 @@ function fill(shape: Shape, fields: JsonObject): Pick<Block, 'attributes' | 'blo
   const attributes: Record<string, Value> = {};
   const blocks: Block[] = [];
   for (const [name, value] of Object.entries(fields)) {
-    const unsent = shape.unsent?.[name];
-    if (unsent !== undefined && JSON.stringify(unsent) === JSON.stringify(value)) throw new Inexpressible(name);
     if (value === undefined || isEmpty(value) || shape.defaults?.[name] === value) continue;
     if (shape.implied?.includes(name)) continue;
     const nested = shape.blocks?.[name];
